@@ -1,0 +1,166 @@
+"""What the commands share: the console, the audience, and where a report goes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from grader.cli.errors import GradeError, InfrastructureError
+
+# The report model and rich are imported where they are used: `grade --help` needs neither.
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from grader.report.model import CourseReport, Report
+    from grader.session.protocol import Progress as Progressed
+
+STANDARD = "-"
+"""The path that means standard input or output."""
+
+_PLAIN_WIDTH = 80
+
+show_option = click.option(
+    "--show",
+    "audience",
+    type=click.Choice(["student", "instructor"]),
+    help="What to show: a student is not shown the details and the output of hidden checks.",
+)
+
+
+def make_console(*, stderr: bool = False) -> Console:
+    """A console on stdout or stderr that suits where it goes.
+
+    Colour on a terminal only, unless NO_COLOR or FORCE_COLOR says otherwise; 80 columns where
+    there is no terminal; nothing that moves in a CI log.
+    """
+    from rich.console import Console
+
+    class _Console(Console):
+        def on_broken_pipe(self) -> None:
+            # rich would exit with code 1, which here means graded but under the limit.
+            raise BrokenPipeError
+
+    stream = sys.stderr if stderr else sys.stdout
+    return _Console(
+        stderr=stderr,
+        width=None if stream.isatty() else _PLAIN_WIDTH,
+        force_interactive=False if os.environ.get("CI") else None,
+        highlight=False,
+        markup=False,
+        emoji=False,
+    )
+
+
+class Bar:
+    """Shows how far a grading is: a line that moves on a terminal, nothing elsewhere."""
+
+    def __init__(self, console: Console) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+        self.progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal or not console.is_interactive,
+        )
+        self._task: Any = None
+
+    def start(self, title: str) -> None:
+        """Begin with the next submission; what came before is taken off the line."""
+        if self._task is not None:
+            self.progress.remove_task(self._task)
+        self._task = self.progress.add_task(title, total=None)
+
+    def advance(self, event: Progressed) -> None:
+        """A check has ended."""
+        self.progress.update(self._task, total=event.total, completed=event.done)
+
+
+@contextlib.contextmanager
+def progress() -> Iterator[Bar]:
+    """A bar on stderr while the block runs."""
+    bar = Bar(make_console(stderr=True))
+    with bar.progress:
+        yield bar
+
+
+def for_audience(report: Report | CourseReport, audience: str | None) -> Report | CourseReport:
+    """The report as ``audience`` may see it; None leaves it as it is."""
+    return report.for_student() if audience == "student" else report
+
+
+def print_report(report: Report | CourseReport) -> None:
+    """Print a report for reading to stdout."""
+    from grader.report.text import render
+
+    render(report, make_console())
+
+
+def print_bytes(data: bytes) -> None:
+    """Print a report that is encoded to stdout, byte for byte."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+def check_destination(path: str) -> None:
+    """Refuse a place where no report can be written, before the work rather than after.
+
+    Raises:
+        GradeError: with what is wrong with it.
+    """
+    from grader.report import files
+
+    if path == STANDARD:
+        return
+    try:
+        files.check_destination(path)
+    except files.ReportError as error:
+        raise GradeError(str(error)) from None
+
+
+def save(data: bytes, path: str) -> None:
+    """Write an encoded report to ``path``, whole or not at all; ``-`` is stdout.
+
+    Raises:
+        GradeError: no report can be written there.
+        InfrastructureError: the system refused to write, for example because the disk is full.
+    """
+    from grader.report import files
+
+    if path == STANDARD:
+        print_bytes(data)
+        return
+    try:
+        files.write_atomically(path, data)
+    except files.ReportError as error:
+        raise GradeError(str(error)) from None
+    except OSError as error:
+        raise InfrastructureError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def load(path: str) -> Report | CourseReport:
+    """The report in the file ``path``; ``-`` is stdin.
+
+    Raises:
+        GradeError: there is no such file, or it holds no report.
+    """
+    from grader.report import files
+
+    name = "standard input" if path == STANDARD else path
+    try:
+        data = sys.stdin.buffer.read() if path == STANDARD else Path(path).read_bytes()
+        return files.decode(data)
+    except files.ReportError as error:
+        raise GradeError(f"{name}: {error}") from None
+    except (OSError, ValueError) as error:
+        reason: Any = error.strerror if isinstance(error, OSError) else error
+        raise GradeError(f"{name}: {reason}") from None

@@ -1,0 +1,104 @@
+"""``grade run``: grade submissions and show what is wrong with them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from grader.cli import output
+from grader.cli.errors import GradeError, InfrastructureError
+
+if TYPE_CHECKING:
+    from grader.report.model import CourseReport, Report
+    from grader.session.targets import Target
+
+
+@click.command
+@click.argument("targets", nargs=-1, metavar="[TARGET...]")
+@click.option(
+    "--assignment",
+    metavar="ID",
+    help="Which assignment the targets are for, where their names do not tell.",
+)
+@click.option("--course", metavar="DIR", help="The course (default: the one around this folder).")
+@click.option("--output", "destination", metavar="FILE", help="Write the JSON report; - is stdout.")
+@click.option(
+    "--fail-under",
+    type=click.FloatRange(0, 100),
+    metavar="PERCENT",
+    help="Exit with 1 if less than this share of the points is earned.",
+)
+@click.option("--seed", type=click.IntRange(0, 2**53 - 1), help="Repeat the inputs of a report.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="What one check may take.",
+)
+@click.option("--public", "public_only", is_flag=True, help="Run the public checks only.")
+@output.show_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    targets: tuple[str, ...],
+    assignment: str | None,
+    course: str | None,
+    destination: str | None,
+    fail_under: float | None,
+    seed: int | None,
+    timeout: float | None,
+    public_only: bool,
+    audience: str | None,
+) -> None:
+    """Grade submissions.
+
+    A TARGET is an assignment's id, meaning the file in the course; a file; or a student's folder
+    or repository. Without any, every assignment of the course is graded.
+    """
+    from grader.course.model import CourseError
+    from grader.report.files import encode
+    from grader.session.targets import resolve_targets
+
+    if destination is not None:
+        output.check_destination(destination)
+    try:
+        resolved = resolve_targets(targets, assignment=assignment, course=course)
+    except CourseError as error:
+        raise GradeError(str(error)) from None
+    report = _grade(resolved, seed, timeout, public_only)
+    report = output.for_audience(report, audience or "student")
+    if destination is not None:
+        output.save(encode(report), destination)
+    if destination != output.STANDARD:
+        output.print_report(report)
+    if fail_under is not None and report.score.percent < fail_under:
+        ctx.exit(1)
+
+
+def _grade(
+    targets: list[Target], seed: int | None, timeout: float | None, public_only: bool
+) -> Report | CourseReport:
+    import secrets
+
+    from grader.report.model import CourseReport, total
+    from grader.session.client import GradingError, GradingProcess
+
+    chosen = secrets.randbits(53) if seed is None else seed
+    reports = []
+    try:
+        with GradingProcess() as process, output.progress() as bar:
+            for target in targets:
+                bar.start(target.assignment)
+                job = target.job(seed=chosen, check_seconds=timeout, public_only=public_only)
+                reports.append(process.grade(job, bar.advance))
+    except GradingError as error:
+        kind = GradeError if error.wrong_course else InfrastructureError
+        raise kind(str(error)) from None
+    if len(reports) == 1:
+        return reports[0]
+    return CourseReport(
+        course=targets[0].course_title,
+        score=total([report.score for report in reports]),
+        reports=reports,
+    )

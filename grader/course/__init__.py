@@ -1,0 +1,1 @@
+"""What is graded: courses, assignments, submissions and their staging."""

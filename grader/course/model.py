@@ -1,0 +1,87 @@
+"""Courses and assignments, as their TOML files describe them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+
+class CourseError(Exception):
+    """A course or an assignment is not as it should be; the text names file, line and remedy."""
+
+
+class NotGradable(Exception):
+    """A submission cannot be graded; the text tells the student what to do about it.
+
+    ``candidates`` names the files among which no choice could be made, where that is why.
+    """
+
+    def __init__(self, message: str, candidates: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.candidates = list(candidates)
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the student's code may take; ``assignment.toml`` may set each under ``[limits]``."""
+
+    import_seconds: float = 10.0
+    check_seconds: float = 10.0
+    submission_seconds: float = 120.0
+    output_bytes: int = 64 * 1024
+    """Kept of what is printed during one check; more is dropped."""
+    memory_bytes: int = 1 << 30
+    """Beyond what the process holds once torch is imported."""
+
+
+class Signature(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How one callable is called, and what it gives back."""
+
+    arguments: list[str] = []
+    """Passed by position, in this order."""
+    options: list[str] = []
+    """Passed by name; by position, after the arguments, where the student's names differ."""
+    returns: list[str] = []
+    """Names of the returned values: one means a tensor, two a pair; none: not checked."""
+
+
+class Export(Signature, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A function, or a class with its constructor's signature and ``forward``'s."""
+
+    forward: Signature | None = None
+    """Set for an ``nn.Module``; then ``arguments`` and ``options`` are the constructor's."""
+    parameters: list[str] = []
+    """Declared names of its ``nn.Linear`` (or other) members, as ``load_weights`` uses them."""
+
+
+class Assignment(msgspec.Struct, frozen=True, kw_only=True):
+    """One component to implement, and where its files lie."""
+
+    id: str
+    title: str
+    file: str
+    """Name of the file a student hands in, such as ``attention.py``."""
+    exports: dict[str, Export]
+    forbidden: list[str] = []
+    """Dotted names of calls that the component may not use."""
+    limits: Limits = Limits()
+    directory: Path
+    """``assignments/<id>``."""
+    public_suite: Path
+    hidden_suite: Path | None
+    """None without the course's private side."""
+    reference: Path | None
+
+    @property
+    def stub(self) -> Path:
+        return self.directory / self.file
+
+
+class Course(msgspec.Struct, frozen=True, kw_only=True):
+    """A folder with ``assignments/``; privately with ``solutions/`` and ``tests/hidden/`` too."""
+
+    root: Path
+    title: str
+    assignments: dict[str, Assignment]
+    """By id, in the course's order."""

@@ -1,0 +1,109 @@
+"""Submissions: what one student handed in for one assignment, read and staged.
+
+What was handed in is hostile. It is never run or parsed here, no link of it is followed, and all of
+it is bounded.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from pathlib import Path
+
+import msgspec
+
+from .finding import MAX_BYTES, find_main, read_code, suffix_of
+from .helpers import find_helpers
+from .model import Assignment, NotGradable
+from .source import SourceFile
+from .tree import MAX_ZIP_BYTES, Archive, Beside, Folder, Tree, read_regular, shown
+
+__all__ = ["NotGradable", "SourceFile", "Submission", "read_submission", "stage"]
+
+
+class Submission(msgspec.Struct, frozen=True, kw_only=True):
+    """What one student handed in for one assignment."""
+
+    id: str
+    """The name of the file or folder that was handed in."""
+    main: SourceFile
+    helpers: list[SourceFile] = []
+    """The student's other modules, which the main file may import."""
+    notes: list[str] = []
+    """What was done on the grader's own account, each a sentence."""
+    digest: str
+    """SHA-256, in hex, of the digests of all files: equal digests, equal submissions."""
+
+
+def read_submission(path: Path, assignment: Assignment) -> Submission:
+    """What lies at ``path``: a ``.py`` or ``.ipynb`` file, a folder, or a ``.zip`` of one.
+
+    Raises ``NotGradable`` wherever that gives no code to grade.
+    """
+    label = shown(Path(os.path.abspath(path)).name) or "/"
+    tree, name, notes = _open(path, label, assignment)
+    data = tree.read(name, limit=MAX_BYTES[suffix_of(name)])
+    code = read_code(name, data, assignment)
+    if code.empty:
+        raise NotGradable(f"{shown(name)!r}: the file is empty. Hand in your answer in it.")
+    main = SourceFile.of(code, data, name=shown(name), module=assignment.file.removesuffix(".py"))
+    helpers, helper_notes = find_helpers(tree, name, main, code.written, assignment)
+    digest = hashlib.sha256()
+    for file in (main, *helpers):
+        digest.update(f"{file.module}\0{file.digest}\n".encode())
+    return Submission(
+        id=label,
+        main=main,
+        helpers=helpers,
+        notes=[*notes, *code.notes, *helper_notes],
+        digest=digest.hexdigest(),
+    )
+
+
+def stage(submission: Submission, directory: Path) -> Path:
+    """Write the submission's files, in UTF-8 and read-only, into ``directory``: main's path.
+
+    ``directory`` exists and holds none of them; raises ``OSError`` otherwise.
+    """
+    for file in (submission.main, *submission.helpers):
+        path = directory.joinpath(*file.module.split(".")).with_suffix(".py")
+        if path.parent != directory:
+            path.parent.mkdir(mode=0o755, exist_ok=True)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+        for flag in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY"):
+            flags |= getattr(os, flag, 0)
+        with open(os.open(path, flags, 0o600), "wb") as stream:
+            stream.write(file.text.encode("utf-8", "backslashreplace"))
+        path.chmod(0o444)
+    return directory / f"{submission.main.module}.py"
+
+
+def _open(path: Path, label: str, assignment: Assignment) -> tuple[Tree, str, list[str]]:
+    """The tree that ``path`` stands for, the main file in it, and notes."""
+    try:
+        mode = path.lstat().st_mode
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        raise NotGradable(f"There is no file or folder {label!r}.") from None
+    except OSError as error:
+        raise NotGradable(f"{label!r} cannot be read ({error.strerror}).") from None
+    notes = []
+    if stat.S_ISDIR(mode):
+        tree: Tree = Folder(path)
+        zips = [name for name in tree.files if suffix_of(name) == ".zip"]
+        if len(zips) == 1 == len(tree.files):
+            notes.append(f"Read from {shown(zips[0])!r}.")
+            tree = Archive(shown(zips[0]), tree.read(zips[0], limit=MAX_ZIP_BYTES))
+    elif path.suffix.lower() == ".zip":
+        tree = Archive(label, read_regular(path, limit=MAX_ZIP_BYTES))
+    elif not stat.S_ISREG(mode):
+        read_regular(path, limit=0)
+        raise NotGradable(f"{label!r} changed while it was read.")
+    elif path.suffix.lower() in MAX_BYTES:
+        return Beside(path.parent), path.name, notes
+    else:
+        raise NotGradable(
+            f"{label!r} is not accepted. Hand in a .py or .ipynb file, or a folder or .zip of it."
+        )
+    name, reasons = find_main(tree, assignment)
+    return tree, name, [*notes, *reasons]

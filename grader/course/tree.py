@@ -1,0 +1,267 @@
+"""What was handed in, as a tree of named files: a folder on disk, or a zip in memory.
+
+Names are relative and have ``/`` between their parts. Nothing here follows a symbolic link, opens
+anything but a regular file, or takes more memory than its caps.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import os
+import re
+import stat
+import zipfile
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterator
+from pathlib import Path, PurePosixPath
+
+from .model import NotGradable
+
+MAX_ENTRIES = 2_000
+MAX_DEPTH = 4
+MAX_ZIP_BYTES = 20 * 1024 * 1024
+MAX_ZIP_MEMBERS = 200
+MAX_ZIP_RATIO = 200
+SUFFIXES = (".py", ".ipynb", ".zip")
+
+_IGNORED = {"__pycache__", "__MACOSX", "venv", "env", "node_modules", "site-packages"}
+
+
+class Tree(ABC):
+    """Named files; ``files`` are those that may matter, ``links`` are symbolic links."""
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self.files: list[str] = []
+        self.links: list[str] = []
+        self.truncated = False
+
+    @abstractmethod
+    def holds(self, name: str) -> bool:
+        """Whether ``name`` is a regular file, also where ``files`` was cut off before it."""
+
+    @abstractmethod
+    def read(self, name: str, *, limit: int) -> bytes:
+        """The file's bytes; raises ``NotGradable``, also where there are more than ``limit``."""
+
+
+class Beside(Tree):
+    """The folder of a single submitted file: never listed, only asked for names."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(shown(folder.name))
+        self.path = folder
+
+    def holds(self, name: str) -> bool:
+        place = self.path
+        *folders, file = PurePosixPath(name).parts
+        try:
+            for folder in folders:
+                place /= folder
+                if not stat.S_ISDIR(place.lstat().st_mode):
+                    return False
+            return stat.S_ISREG((place / file).lstat().st_mode)
+        except (OSError, ValueError):
+            return False
+
+    def read(self, name: str, *, limit: int) -> bytes:
+        return read_regular(self.path / name, limit=limit)
+
+
+class Folder(Beside):
+    """A folder that was handed in; raises ``NotGradable`` where it cannot be listed."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        found = list(itertools.islice(self._walk(), MAX_ENTRIES + 1))
+        self.truncated = len(found) > MAX_ENTRIES
+        for name, entry in found[:MAX_ENTRIES]:
+            if _matters(name):
+                if _is(entry, stat.S_ISREG):
+                    self.files.append(name)
+                elif _is(entry, stat.S_ISLNK):
+                    self.links.append(name)
+        self.files.sort()
+
+    def _walk(self) -> Iterator[tuple[str, os.DirEntry[str]]]:
+        # Breadth first, so that what is cut off is what lies deepest.
+        waiting = deque([""])
+        while waiting:
+            prefix = waiting.popleft()
+            try:
+                with os.scandir(self.path / prefix) as entries:
+                    listed = sorted(
+                        itertools.islice(entries, MAX_ENTRIES + 1), key=lambda entry: entry.name
+                    )
+            except OSError as error:
+                if prefix:
+                    continue
+                raise NotGradable(
+                    f"The folder {self.label!r} cannot be read ({error.strerror})."
+                ) from None
+            if prefix and any(entry.name == "pyvenv.cfg" for entry in listed):
+                continue
+            for entry in listed:
+                name = prefix + entry.name
+                yield name, entry
+                if name.count("/") < MAX_DEPTH and not _ignored(name) and _is(entry, stat.S_ISDIR):
+                    waiting.append(name + "/")
+
+
+class Archive(Tree):
+    """A zip file's content; raises ``NotGradable`` for one that is broken or unsafe."""
+
+    def __init__(self, label: str, data: bytes) -> None:
+        super().__init__(label)
+        # Each entry of the directory costs memory, so they are counted before they are read.
+        if data.count(b"PK\x01\x02") > MAX_ENTRIES:
+            raise NotGradable(
+                f"{label!r} holds more than {MAX_ENTRIES:,} files. Hand in only your own."
+            )
+        try:
+            self._zip = zipfile.ZipFile(io.BytesIO(data))
+            members = self._zip.infolist()
+        except Exception:  # on broken files zipfile raises errors of many kinds
+            raise NotGradable(
+                f"{label!r} is not a zip file, or a broken one. Pack it again."
+            ) from None
+        self._members: dict[str, zipfile.ZipInfo] = {}
+        for member in members:
+            name = self._safe_name(member)
+            if not name or member.filename.endswith("/") or _ignored(name):
+                continue
+            if name in self._members:
+                raise NotGradable(f"{label!r} holds {shown(name)!r} twice. Pack it again.")
+            self._members[name] = member
+        self._check_sizes()
+        for name, member in self._members.items():
+            if _matters(name) and name.count("/") <= MAX_DEPTH:
+                (self.links if _is_link(member) else self.files).append(name)
+        self.files.sort()
+
+    def _safe_name(self, member: zipfile.ZipInfo) -> str:
+        name = member.filename.replace("\\", "/")
+        parts = name.split("/")
+        if name.startswith("/") or re.match("[A-Za-z]:", name) or ".." in parts:
+            raise NotGradable(
+                f"{self.label!r} holds {shown(name)!r}, which would lie outside of it. "
+                "Pack it again."
+            )
+        return "/".join(part for part in parts if part not in ("", "."))
+
+    def _check_sizes(self) -> None:
+        members = self._members.values()
+        advice = "Hand in only your own .py and .ipynb files."
+        if len(members) > MAX_ZIP_MEMBERS:
+            raise NotGradable(
+                f"{self.label!r} holds {len(members)} files; at most {MAX_ZIP_MEMBERS} are "
+                f"accepted. {advice}"
+            )
+        unpacked = sum(member.file_size for member in members)
+        if unpacked > MAX_ZIP_BYTES:
+            raise NotGradable(
+                f"{self.label!r} unpacks to more than {MAX_ZIP_BYTES >> 20} MiB. {advice}"
+            )
+        packed = sum(member.compress_size for member in members)
+        # A small file of blanks is packed better than this, and is harmless.
+        if unpacked > 1 << 20 and unpacked > MAX_ZIP_RATIO * packed:
+            raise NotGradable(
+                f"{self.label!r} unpacks to more than {MAX_ZIP_RATIO} times its size. {advice}"
+            )
+        for name, member in self._members.items():
+            if member.flag_bits & 0x1:
+                raise NotGradable(
+                    f"{shown(name)!r} in {self.label!r} is encrypted. Pack it without a password."
+                )
+
+    def holds(self, name: str) -> bool:
+        member = self._members.get(name)
+        return member is not None and not _is_link(member)
+
+    def read(self, name: str, *, limit: int) -> bytes:
+        member = self._members[name]
+        # The other methods unpack without a bound.
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise NotGradable(
+                f"{shown(name)!r} in {self.label!r} is packed in an unusual way. "
+                "Pack it as an ordinary zip."
+            )
+        try:
+            with self._zip.open(member) as stream:
+                data = stream.read(limit + 1)
+        except Exception:  # as above
+            raise NotGradable(
+                f"{shown(name)!r} in {self.label!r} cannot be unpacked. Pack it again."
+            ) from None
+        return _at_most(data, limit, name)
+
+
+def read_regular(path: Path, *, limit: int) -> bytes:
+    """The bytes of a regular file, at most ``limit``; raises ``NotGradable`` for all else.
+
+    Never waits: neither for the other end of a named pipe, nor for a device.
+    """
+    name = shown(path.name)
+    flags = os.O_RDONLY
+    for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"):
+        flags |= getattr(os, flag, 0)
+    try:
+        _regular(path.lstat(), name)
+        descriptor = os.open(path, flags)
+        with open(descriptor, "rb") as stream:
+            _regular(os.fstat(descriptor), name)
+            data = stream.read(limit + 1)
+    except FileNotFoundError:
+        raise NotGradable(f"There is no file {name!r}.") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise NotGradable(f"{name!r} cannot be read ({reason}).") from None
+    return _at_most(data, limit, name)
+
+
+def shown(name: str) -> str:
+    """``name`` fit to be shown and sent: printable, no lone surrogates, not too long."""
+    name = "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in name
+    )
+    return name if len(name) <= 150 else f"{name[:100]}...{name[-40:]}"
+
+
+def _regular(status: os.stat_result, name: str) -> None:
+    if stat.S_ISLNK(status.st_mode):
+        raise NotGradable(
+            f"{name!r} is a symbolic link, and links are not followed. Hand in the file itself."
+        )
+    if not stat.S_ISREG(status.st_mode):
+        raise NotGradable(f"{name!r} is not a regular file. Hand in a .py or .ipynb file.")
+
+
+def _is(entry: os.DirEntry[str], kind: Callable[[int], bool]) -> bool:
+    try:
+        return kind(entry.stat(follow_symlinks=False).st_mode)
+    except OSError:
+        return False
+
+
+def _at_most(data: bytes, limit: int, name: str) -> bytes:
+    if len(data) > limit:
+        raise NotGradable(
+            f"{shown(name)!r} is larger than {limit >> 20} MiB. Hand in only the code."
+        )
+    return data
+
+
+def _matters(name: str) -> bool:
+    path = PurePosixPath(name)
+    # macOS puts a "._name" beside each file, which holds no code.
+    return path.suffix.lower() in SUFFIXES and not path.name.startswith(".")
+
+
+def _ignored(name: str) -> bool:
+    return any(part in _IGNORED or part.startswith(".") for part in PurePosixPath(name).parts)
+
+
+def _is_link(member: zipfile.ZipInfo) -> bool:
+    return stat.S_ISLNK(member.external_attr >> 16)

@@ -1,0 +1,226 @@
+"""The report: what one grading found out, as data.
+
+Every export is made from these classes and from nothing else; ``schema.json`` beside this file
+describes the JSON they encode to.
+"""
+
+from __future__ import annotations
+
+import math
+from enum import StrEnum
+from typing import Any, Final, Literal
+
+import msgspec
+
+SCHEMA_VERSION: Final = 1
+
+
+class Status(StrEnum):
+    """What became of one check."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    """The student's code ran, and what it returned is wrong."""
+    ERROR = "error"
+    """The student's code raised, or could not be imported."""
+    TIMEOUT = "timeout"
+    CRASHED = "crashed"
+    """The process that ran the student's code died or broke the protocol."""
+    NOT_RUN = "not-run"
+    NOT_STARTED = "not-started"
+    """The stub is untouched: it raised NotImplementedError."""
+    SKIPPED = "skipped"
+
+
+class Visibility(StrEnum):
+    PUBLIC = "public"
+    HIDDEN = "hidden"
+
+
+class Audience(StrEnum):
+    """Whom a report is for; an instructor's holds more (``Report.for_student`` takes it out)."""
+
+    STUDENT = "student"
+    INSTRUCTOR = "instructor"
+
+
+class Score(msgspec.Struct, frozen=True, kw_only=True):
+    earned: int
+    possible: int
+
+    @property
+    def percent(self) -> float:
+        """The share earned, 0 to 100; 0 where nothing could be earned."""
+        return 100.0 * self.earned / self.possible if self.possible else 0.0
+
+
+class AssignmentInfo(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    title: str
+    suite_digest: str
+    """SHA-256 of the suites and the assignment file: equal digests, equal checks."""
+
+
+class FileInfo(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    digest: str
+
+
+class SubmissionInfo(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    digest: str
+    files: list[FileInfo] = []
+
+
+class Location(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of the student's own file; ``text`` is that line."""
+
+    file: str
+    line: int
+    text: str = ""
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """What the student's code gives beside what is expected, on the handout's own inputs.
+
+    ``yours`` and ``expected`` are nested lists of rounded numbers, or text; what is not finite
+    becomes text (``nan``, ``inf``, ``-inf``).
+    """
+
+    demonstration: str
+    """The title of the demonstration the numbers come from."""
+    name: str
+    """Which result of it: ``weights``, ``output``, ..."""
+    yours: Any
+    expected: Any
+
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "yours", _plain(self.yours))
+        msgspec.structs.force_setattr(self, "expected", _plain(self.expected))
+
+
+def _plain(value: Any) -> Any:
+    """``value`` as JSON can hold it: no tuples, and NaN and infinity, which it lacks, as words."""
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
+
+
+class Output(msgspec.Struct, frozen=True, kw_only=True):
+    text: str = ""
+    truncated: bool = False
+
+
+class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    title: str
+    family: str
+    points: int
+    earned: int
+    status: Status
+    visibility: Visibility
+    message: str = ""
+    """What is wrong, in plain words; never holds anything of a hidden input."""
+    hint: str = ""
+    location: Location | None = None
+    evidence: list[Evidence] = []
+    detail: str = ""
+    """Numbers and tracebacks; of a hidden check only in an instructor's report."""
+    because: str | None = None
+    """Id of the earlier check whose failure explains this one."""
+    state_dependent: bool = False
+    """Passed only in a fresh process: something that ran earlier disturbed it."""
+    output: Output = Output()
+    """What the student's code printed; of a hidden check only in an instructor's report."""
+    duration_s: float = 0.0
+
+    def for_student(self) -> CheckResult:
+        """This result without what would give a hidden check away."""
+        if self.visibility is Visibility.PUBLIC:
+            return self
+        return msgspec.structs.replace(self, detail="", output=Output())
+
+
+class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
+    """A misconception that the submission's behaviour matches, and no other does."""
+
+    faults: list[str]
+    message: str
+    hint: str
+    belief: str = ""
+    exactness: float
+    """Largest difference between the submission and the fault over all probes."""
+    probes: int
+
+
+class SandboxInfo(msgspec.Struct, frozen=True, kw_only=True):
+    level: Literal["full", "partial", "none"]
+    enforced: list[str] = []
+    not_enforced: list[str] = []
+
+
+class Environment(msgspec.Struct, frozen=True, kw_only=True):
+    grader: str
+    python: str
+    torch: str
+    platform: str
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="report"):
+    """One submission, graded for one assignment."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    assignment: AssignmentInfo
+    submission: SubmissionInfo
+    status: Literal["graded", "not-started", "not-gradable"]
+    audience: Audience = Audience.STUDENT
+    score: Score
+    message: str = ""
+    """What is to be said of the submission as a whole, such as why it could not be graded."""
+    notes: list[str] = []
+    """What the grader did on its own account: lines left out, definitions graded alone, ..."""
+    checks: list[CheckResult] = []
+    diagnosis: list[Diagnosis] = []
+    output: Output = Output()
+    """What the student's code printed while it was imported."""
+    sandbox: SandboxInfo
+    environment: Environment
+    seed: int
+    started_at: str
+    """ISO 8601, with its offset from UTC."""
+    duration_s: float
+
+    def for_student(self) -> Report:
+        """What a student may see: no detail and no output of hidden checks."""
+        return msgspec.structs.replace(
+            self,
+            audience=Audience.STUDENT,
+            checks=[check.for_student() for check in self.checks],
+        )
+
+
+class CourseReport(
+    msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="course-report"
+):
+    """Several assignments of one submitter, graded in one run."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    course: str
+    score: Score
+    reports: list[Report]
+
+    def for_student(self) -> CourseReport:
+        """What a student may see of every assignment."""
+        return msgspec.structs.replace(
+            self, reports=[report.for_student() for report in self.reports]
+        )
+
+
+def total(scores: list[Score]) -> Score:
+    """The sum of several scores."""
+    return Score(
+        earned=sum(score.earned for score in scores),
+        possible=sum(score.possible for score in scores),
+    )

@@ -1,0 +1,270 @@
+"""The trusted side's hold on the fork server and its workers."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from grader.sandbox import frames
+from grader.sandbox.errors import ProtocolError, SandboxError, WorkerLost, WorkerTimeout
+from grader.sandbox.messages import (
+    Answer,
+    Command,
+    Confinement,
+    KillAll,
+    Raised,
+    Ready,
+    Reap,
+    Reaped,
+    Reply,
+    Request,
+    Spawn,
+    Spawned,
+    Unusable,
+)
+
+SPAWN_SECONDS = 30.0
+_answers: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)
+_replies: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
+_encoder = msgspec.msgpack.Encoder()
+R = TypeVar("R", bound=msgspec.Struct)
+
+CLEAN_ENVIRONMENT = {
+    "PATH": "/usr/bin:/bin",
+    "LANG": "C.UTF-8",
+    "HOME": "/nonexistent",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+}
+"""All that the processes near student code see of the environment."""
+
+
+class ForkServer:
+    """Commands to a running fork server."""
+
+    def __init__(
+        self, control: socket.socket, process: subprocess.Popen[bytes] | None = None
+    ) -> None:
+        self._control = control
+        self._process = process
+
+    @classmethod
+    def launch(cls) -> ForkServer:
+        """Start a fork server in a fresh interpreter with a clean environment."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            number = theirs.fileno()
+            command = [sys.executable, "-I", "-X", "utf8", "-m", __package__ + ".forkserver"]
+            process = subprocess.Popen(
+                [*command, str(number)],
+                env=CLEAN_ENVIRONMENT,
+                pass_fds=[number],
+                stdin=subprocess.DEVNULL,
+                cwd="/",
+            )
+        return cls(ours, process)
+
+    def spawn(self, directory: Path, confinement: Confinement) -> Worker:
+        """Fork a worker for the staged files in ``directory``; raises SandboxError."""
+        ours, theirs = socket.socketpair()
+        read_end, write_end = os.pipe()
+        command = Spawn(directory=str(directory), confinement=confinement)
+        try:
+            answer, descriptors = self._ask(command, [theirs.fileno(), write_end])
+        except SandboxError:
+            ours.close()
+            os.close(read_end)
+            raise
+        finally:
+            theirs.close()
+            os.close(write_end)
+        if not isinstance(answer, Spawned) or len(descriptors) != 1:
+            raise SandboxError("the fork server gave an answer that makes no sense")
+        return Worker(self, answer.pid, descriptors[0], ours, read_end)
+
+    def reap(self, pid: int) -> int:
+        """Wait for a killed worker and return its wait status."""
+        answer, _ = self._ask(Reap(pid=pid), [])
+        return answer.status if isinstance(answer, Reaped) else 0
+
+    def kill_all(self) -> None:
+        """Kill every worker that is left."""
+        self._ask(KillAll(), [])
+
+    def close(self) -> None:
+        """End the fork server and, with it, its workers."""
+        self._control.close()
+        if self._process is not None:
+            self._process.wait()
+
+    def _ask(self, command: Command, descriptors: list[int]) -> tuple[Answer, list[int]]:
+        try:
+            socket.send_fds(self._control, [_encoder.encode(command)], descriptors)
+            message, received, _, _ = socket.recv_fds(self._control, 4096, 1)
+        except OSError as error:
+            raise SandboxError(f"the fork server cannot be reached: {error}") from None
+        if not message:
+            raise SandboxError("the fork server has ended")
+        return _answers.decode(message), list(received)
+
+
+class Worker:
+    """One confined process with one student's code. Whatever it says is only a claim."""
+
+    def __init__(
+        self, server: ForkServer, pid: int, pidfd: int, sock: socket.socket, output: int
+    ) -> None:
+        self.pid = pid
+        self.requests = 0
+        """How many requests it has answered since it was spawned."""
+        self._server = server
+        self._pidfd = pidfd
+        self._sock = sock
+        self._output = output
+        self._lost: WorkerLost | None = None
+        self._kept = bytearray()
+        self._dropped = False
+        self.keep_output = 64 * 1024
+        sock.setblocking(False)
+        os.set_blocking(output, False)
+        self._reader = frames.DeadlineReader(sock, output, self._drain)
+
+    @property
+    def alive(self) -> bool:
+        """Whether it has not been lost or killed as far as this side knows."""
+        return self._lost is None
+
+    def wait_ready(self) -> Ready:
+        """Wait until it has confined itself; raises SandboxError."""
+        try:
+            ready, _ = self._receive(time.monotonic() + SPAWN_SECONDS)
+        except WorkerLost as lost:
+            raise SandboxError(f"a worker could not be started: {lost.how}") from None
+        if not isinstance(ready, Ready):
+            raise SandboxError("a worker started with an answer that makes no sense")
+        return ready
+
+    def request(
+        self, request: Request, blob: bytes | bytearray, expected: type[R], deadline: float
+    ) -> tuple[R | Raised | Unusable, bytearray]:
+        """Send one request and return its reply and blob.
+
+        Raises WorkerTimeout at ``deadline`` (of the monotonic clock), ProtocolError or WorkerLost;
+        the worker is dead then.
+        """
+        if self._lost is not None:
+            raise self._lost
+        try:
+            body = _encoder.encode(request)
+            header = frames.LENGTHS.pack(len(body), len(blob))
+            self._reader.deadline = deadline
+            self._reader.send(header + body)
+            if blob:
+                self._reader.send(blob)
+        except (TimeoutError, OSError) as error:
+            raise self._end(error) from None
+        reply, data = self._receive(deadline)
+        if not isinstance(reply, expected | Raised | Unusable):
+            raise self._end(ProtocolError("it answered something else than it was asked"))
+        self.requests += 1
+        return reply, data
+
+    def take_output(self) -> tuple[str, bool]:
+        """What was printed since the last time, and whether some of it was dropped."""
+        if self._output >= 0:
+            self._drain()
+        text = self._kept.decode("utf-8", "backslashreplace")
+        dropped = self._dropped
+        self._kept.clear()
+        self._dropped = False
+        return text, dropped
+
+    def kill(self) -> int:
+        """Kill and reap it, if that has not been done; returns the wait status."""
+        if self._pidfd < 0:
+            return 0
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+        os.close(self._pidfd)
+        self._pidfd = -1
+        self._lost = self._lost or WorkerLost("it was ended")
+        try:
+            return self._server.reap(self.pid)
+        finally:
+            self._drain()
+            self._reader.close()
+            self._sock.close()
+            os.close(self._output)
+            self._output = -1
+
+    def _receive(self, deadline: float) -> tuple[Reply, bytearray]:
+        self._reader.deadline = deadline
+        try:
+            return frames.receive(self._sock, _replies, self._reader.fill)
+        except (TimeoutError, EOFError, OSError, ProtocolError) as error:
+            raise self._end(error) from None
+
+    def _end(self, error: Exception) -> WorkerLost:
+        """Kill it and say how it was lost."""
+        died = isinstance(error, EOFError | OSError) and not isinstance(error, TimeoutError)
+        if died:
+            # It closed its socket, so it is ending or wants to look so; give it a moment to have a
+            # status of its own, which says more than our SIGKILL would.
+            _wait_for_end(self._pidfd)
+        status = self.kill()
+        if isinstance(error, TimeoutError):
+            self._lost = WorkerTimeout("it did not answer in time")
+        elif isinstance(error, ProtocolError):
+            self._lost = error
+        else:
+            self._lost = WorkerLost(_how_it_ended(status))
+        return self._lost
+
+    def _drain(self) -> bool:
+        """Read what was printed, keeping the first of it; False once the pipe has ended."""
+        for _ in range(64):
+            try:
+                data = os.read(self._output, 1 << 16)
+            except BlockingIOError:
+                return True
+            if not data:
+                return False
+            room = self.keep_output - len(self._kept)
+            self._kept += data[: max(0, room)]
+            self._dropped = self._dropped or len(data) > room
+        return True
+
+
+def _wait_for_end(pidfd: int, seconds: float = 0.5) -> None:
+    import select
+
+    poller = select.poll()
+    poller.register(pidfd, select.POLLIN)
+    poller.poll(seconds * 1000)
+
+
+def _how_it_ended(status: int) -> str:
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        try:
+            name = signal.Signals(number).name
+        except ValueError:
+            name = f"signal {number}"
+        words = {
+            "SIGSEGV": "it crashed with a segmentation fault",
+            "SIGABRT": "it aborted itself",
+            "SIGKILL": "it was killed, perhaps for want of memory",
+            "SIGXCPU": "it used up its processor time",
+        }
+        return words.get(name, f"it was ended by {name}")
+    return f"it ended its own process with exit status {os.waitstatus_to_exitcode(status)}"

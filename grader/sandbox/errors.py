@@ -1,0 +1,23 @@
+"""What can go wrong between the trusted side and a worker."""
+
+from __future__ import annotations
+
+
+class SandboxError(Exception):
+    """The sandbox itself failed; never the student's fault."""
+
+
+class WorkerLost(Exception):
+    """A worker ended before it had answered. ``how`` says so in words."""
+
+    def __init__(self, how: str) -> None:
+        super().__init__(how)
+        self.how = how
+
+
+class WorkerTimeout(WorkerLost):
+    """A worker did not answer before its deadline, and was killed."""
+
+
+class ProtocolError(WorkerLost):
+    """A worker sent something that is not a well-formed message, and was killed."""

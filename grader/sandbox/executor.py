@@ -1,0 +1,401 @@
+"""Carries out requests beside the student's code.
+
+In a worker it answers the trusted side over a socket; for a reference, which is trusted, it runs in
+the caller's own process. Either way the same requests give the same replies.
+"""
+
+from __future__ import annotations
+
+import inspect
+import random
+import sys
+import traceback
+import types
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from grader.sandbox import loading
+from grader.sandbox.binding import CannotBind, bind
+from grader.sandbox.messages import (
+    Analyse,
+    Analysed,
+    Assigned,
+    Attribute,
+    Backward,
+    BeginCheck,
+    Call,
+    Convert,
+    Done,
+    Frame,
+    Gradients,
+    Inspect,
+    Inspected,
+    Load,
+    Loaded,
+    LoadWeights,
+    Module,
+    Parameter,
+    Raised,
+    Reply,
+    Request,
+    Returned,
+    Unusable,
+)
+from grader.sandbox.objects import ObjectTable, Outgoing, incoming
+from grader.sandbox.tensors import DTYPES, Packer, UnusableTensor, unpack
+
+MAX_MESSAGE_TEXT = 4000
+KEPT_GRAPHS = 64
+_BUILTIN_ERRORS = {
+    name
+    for name, thing in vars(__import__("builtins")).items()
+    if isinstance(thing, type) and issubclass(thing, Exception)
+}
+
+
+class WrongWeights(Exception):
+    """The declared parameters cannot be set; the text says which."""
+
+
+class Executor:
+    """Holds one student's module and the objects that its calls made."""
+
+    def __init__(self, *, own_process: bool) -> None:
+        self._own_process = own_process
+        """Whether global state of torch and the random generators is the student's alone."""
+        self._module: types.ModuleType | None = None
+        self._directory = ""
+        self._objects = ObjectTable()
+        self._calls: OrderedDict[int, _Call] = OrderedDict()
+        self._call_number = 0
+
+    def use(self, module: types.ModuleType) -> None:
+        """Serve ``module``, which was loaded elsewhere."""
+        self._module = module
+        self._directory = str(Path(module.__file__ or "").parent)
+
+    def handle(self, request: Request, blob: bytes | bytearray) -> tuple[Reply, bytes | bytearray]:
+        """Carry out one request; never raises for what the student's code does."""
+        handlers: dict[type, Callable[..., tuple[Reply, bytes | bytearray]]] = {
+            Load: self._load,
+            Analyse: self._analyse,
+            BeginCheck: self._begin_check,
+            Call: self._call,
+            Backward: self._backward,
+            Attribute: self._attribute,
+            Inspect: self._inspect,
+            LoadWeights: self._load_weights,
+            Convert: self._convert,
+        }
+        try:
+            return handlers[type(request)](request, blob)
+        except UnusableTensor as problem:
+            return Unusable(problem=str(problem)), b""
+        except (CannotBind, WrongWeights) as problem:
+            kind = "signature" if isinstance(problem, CannotBind) else "weights"
+            error = Raised(
+                kind=kind, type="TypeError", bases=["TypeError"], message=str(problem), frame=None
+            )
+            return error, b""
+        except BaseException as error:
+            if not self._own_process and isinstance(error, KeyboardInterrupt | SystemExit):
+                raise
+            return self._raised(error), b""
+
+    # -- loading ------------------------------------------------------------------------------
+
+    def _load(self, request: Load, blob: bytes) -> tuple[Reply, bytes]:
+        self._directory = str(Path(request.path).parent)
+        try:
+            module = loading.load(
+                request.path, request.module, definitions_only=request.definitions_only
+            )
+        except (MemoryError, RecursionError, ValueError, SyntaxError) as error:
+            if isinstance(error, SyntaxError) or self._student_frame(error) is None:
+                return self._refused(error, request.path), b""
+            raise
+        self._module = module
+        exports = {
+            name: _kind(getattr(module, name)) for name in request.exports if hasattr(module, name)
+        }
+        defined = [
+            str(name)
+            for name, thing in list(vars(module).items())
+            if getattr(thing, "__module__", None) == request.module and callable(thing)
+        ]
+        return Loaded(exports=exports, defined=defined[:200]), b""
+
+    def _analyse(self, request: Analyse, blob: bytes) -> tuple[Reply, bytes]:
+        self._directory = str(Path(request.path).parent)
+        source = Path(request.path).read_text("utf-8")
+        try:
+            return Analysed(uses=loading.find_forbidden(source, request.forbidden)), b""
+        except (MemoryError, RecursionError, ValueError, SyntaxError) as error:
+            return self._refused(error, request.path), b""
+
+    def _begin_check(self, request: BeginCheck, blob: bytes) -> tuple[Reply, bytes]:
+        self._objects.clear()
+        self._calls.clear()
+        torch.manual_seed(request.seed)
+        if self._own_process:
+            random.seed(request.seed)
+            if (numpy := sys.modules.get("numpy")) is not None:
+                numpy.random.seed(request.seed % 2**32)
+            _restore_torch()
+        return Done(), b""
+
+    # -- calls --------------------------------------------------------------------------------
+
+    def _call(self, request: Call, blob: bytes) -> tuple[Reply, bytes | bytearray]:
+        tensors = unpack(request.tensors, blob)
+        for spec, tensor in zip(request.tensors, tensors, strict=True):
+            if spec.requires_grad:
+                tensor.requires_grad_()
+        for assigned in request.assigned:
+            self._assign(assigned, tensors)
+        arguments = [incoming(value, tensors, self._objects) for value in request.arguments]
+        options = {k: incoming(v, tensors, self._objects) for k, v in request.options.items()}
+        target = self._target(request)
+        to_bind = target.forward if isinstance(target, torch.nn.Module) else target
+        arguments, options = bind(to_bind, request.signature, arguments, options)
+        before = [_fingerprint(tensor) for tensor in tensors]
+        with torch.set_grad_enabled(request.grad_enabled):
+            result = target(*arguments, **options)
+
+        outgoing = Outgoing(self._objects)
+        value = outgoing.value(result)
+        changed = {
+            index: outgoing.add(tensor)
+            for index, tensor in enumerate(tensors)
+            if _fingerprint(tensor) != before[index]
+        }
+        module = None
+        if isinstance(result, torch.nn.Module):
+            module = _describe(result, outgoing.packer)
+        self._call_number += 1
+        if request.keep_graph:
+            owner = target if isinstance(target, torch.nn.Module) else None
+            inputs = {i: t for i, t in enumerate(tensors) if t.requires_grad}
+            self._calls[self._call_number] = _Call(inputs, outgoing.tensors, owner)
+            while len(self._calls) > KEPT_GRAPHS:
+                self._calls.popitem(last=False)
+        reply = Returned(
+            value=value,
+            call=self._call_number,
+            module=module,
+            changed=changed,
+            tensors=outgoing.packer.specs,
+        )
+        return reply, outgoing.packer.blob
+
+    def _target(self, request: Call) -> Any:
+        if request.handle is None:
+            return getattr(self._module, str(request.name))
+        target = self._objects[request.handle]
+        return target if request.name is None else getattr(target, request.name)
+
+    def _assign(self, assigned: Assigned, tensors: list[torch.Tensor]) -> None:
+        module = self._objects[assigned.handle]
+        if module.training is not assigned.training:
+            module.train(assigned.training)
+        if assigned.tensors:
+            parameters = dict(module.named_parameters(remove_duplicate=False))
+            with torch.no_grad():
+                for name, index in assigned.tensors.items():
+                    parameters[name].copy_(tensors[index])
+
+    def _backward(self, request: Backward, blob: bytes) -> tuple[Reply, bytes | bytearray]:
+        call = self._calls[request.call]
+        cotangents = unpack(request.tensors, blob)
+        parameters = (
+            {n: p for n, p in call.owner.named_parameters() if p.requires_grad}
+            if call.owner is not None
+            else {}
+        )
+        # A scalar needs no explicit grad_outputs, whose first use imports half of torch.fx.
+        with torch.enable_grad():
+            total = sum(
+                (call.outputs[output] * cotangents[index]).sum()
+                for output, index in request.cotangents.items()
+            )
+        wanted = [*call.inputs.values(), *parameters.values()]
+        gradients: Iterable[torch.Tensor | None] = [None] * len(wanted)
+        if isinstance(total, torch.Tensor) and total.requires_grad and wanted:
+            gradients = torch.autograd.grad(total, wanted, retain_graph=True, allow_unused=True)
+        packer = Packer()
+        indices = [None if g is None else packer.add(g) for g in gradients]
+        by_input = zip(call.inputs, indices[: len(call.inputs)], strict=True)
+        by_name = zip(parameters, indices[len(call.inputs) :], strict=True)
+        reply = Gradients(
+            inputs={key: index for key, index in by_input if index is not None},
+            parameters={key: index for key, index in by_name if index is not None},
+            tensors=packer.specs,
+        )
+        return reply, packer.blob
+
+    def _attribute(self, request: Attribute, blob: bytes) -> tuple[Reply, bytes | bytearray]:
+        result = getattr(self._objects[request.handle], request.name)
+        outgoing = Outgoing(self._objects)
+        value = outgoing.value(result)
+        reply = Returned(value=value, call=0, tensors=outgoing.packer.specs)
+        return reply, outgoing.packer.blob
+
+    # -- modules ------------------------------------------------------------------------------
+
+    def _inspect(self, request: Inspect, blob: bytes) -> tuple[Reply, bytes | bytearray]:
+        packer = Packer()
+        module = _describe(self._objects[request.handle], packer)
+        return Inspected(module=module, tensors=packer.specs), packer.blob
+
+    def _load_weights(self, request: LoadWeights, blob: bytes) -> tuple[Reply, bytes | bytearray]:
+        module = self._objects[request.handle]
+        tensors = unpack(request.tensors, blob)
+        weights = {name: tensors[index] for name, index in request.weights.items()}
+        with torch.no_grad():
+            if callable(getattr(module, "load_weights", None)):
+                module.load_weights(weights)
+            else:
+                set_by_name(module, weights)
+        return self._inspect(Inspect(handle=request.handle), b"")
+
+    def _convert(self, request: Convert, blob: bytes) -> tuple[Reply, bytes | bytearray]:
+        module = self._objects[request.handle]
+        if request.dtype is not None:
+            module.to(DTYPES[request.dtype])
+        if request.device is not None:
+            module.to(request.device)
+        return self._inspect(Inspect(handle=request.handle), b"")
+
+    # -- errors -------------------------------------------------------------------------------
+
+    def _raised(self, error: BaseException) -> Raised:
+        try:
+            message = str(error)[:MAX_MESSAGE_TEXT]
+        except BaseException:
+            message = "(its message cannot be read)"
+        return Raised(
+            kind="raised",
+            type=type(error).__name__,
+            bases=[t.__name__ for t in type(error).__mro__ if t.__name__ in _BUILTIN_ERRORS],
+            message=message.encode("utf-8", "backslashreplace").decode(),
+            frame=self._student_frame(error),
+        )
+
+    def _refused(self, error: BaseException, path: str) -> Raised:
+        """The compiler refused the source: a syntax error, or nesting too deep to parse."""
+        frame = None
+        message = str(error)
+        if isinstance(error, SyntaxError):
+            message = error.msg
+            if error.lineno is not None:
+                text = (error.text or "").strip()[:200]
+                frame = Frame(file=Path(path).name, line=error.lineno, text=_clean(text))
+        elif isinstance(error, MemoryError | RecursionError):
+            message = "the source is nested too deeply to be compiled"
+        return Raised(
+            kind="syntax",
+            type=type(error).__name__,
+            bases=["SyntaxError"],
+            message=message[:MAX_MESSAGE_TEXT],
+            frame=frame,
+        )
+
+    def _student_frame(self, error: BaseException) -> Frame | None:
+        """The innermost line of the student's own files that the error passed through."""
+        for summary in reversed(traceback.extract_tb(error.__traceback__, limit=-200)):
+            if self._directory and str(Path(summary.filename).parent) == self._directory:
+                text = _clean((summary.line or "").strip()[:200])
+                line = summary.lineno or 0
+                return Frame(file=Path(summary.filename).name, line=line, text=text)
+        return None
+
+
+def _restore_torch() -> None:
+    """Undo what a file may have set for the whole process when it was imported.
+
+    Each setting is looked at first: some setters import large parts of torch.
+    """
+    torch.set_default_dtype(torch.float32)
+    torch.set_grad_enabled(True)
+    if torch.get_num_threads() != 1:
+        torch.set_num_threads(1)
+    if torch.get_default_device().type != "cpu":
+        torch.set_default_device(None)
+    if torch.are_deterministic_algorithms_enabled():
+        torch.use_deterministic_algorithms(False)
+
+
+class _Call:
+    """What a later backward pass needs of a call."""
+
+    def __init__(
+        self,
+        inputs: dict[int, torch.Tensor],
+        outputs: list[torch.Tensor],
+        owner: torch.nn.Module | None,
+    ) -> None:
+        self.inputs = inputs
+        self.outputs = outputs
+        self.owner = owner
+
+
+def set_by_name(module: torch.nn.Module, weights: dict[str, torch.Tensor]) -> None:
+    """Set the parameters of ``module`` that ``weights`` names; a missing bias is fine.
+
+    Raises WrongWeights, saying which parameter is missing or has another shape.
+    """
+    parameters = dict(module.named_parameters(remove_duplicate=False))
+    for name, tensor in weights.items():
+        parameter = parameters.get(name)
+        if parameter is None and name.endswith(".bias"):
+            continue
+        if parameter is None:
+            there = ", ".join(parameters) or "no parameters at all"
+            raise WrongWeights(
+                f"there is no parameter {name}; the module has {there}. Name it so, or write "
+                "load_weights(self, weights) in your class"
+            )
+        if parameter.shape != tensor.shape:
+            raise WrongWeights(
+                f"{name} has shape {tuple(parameter.shape)}, expected {tuple(tensor.shape)}"
+            )
+        parameter.copy_(tensor)
+
+
+def _describe(module: torch.nn.Module, packer: Packer) -> Module:
+    first_names: dict[int, str] = {}
+    parameters = []
+    for name, parameter in module.named_parameters(remove_duplicate=False):
+        same_as = first_names.setdefault(id(parameter), name)
+        parameters.append(
+            Parameter(
+                name=name,
+                tensor=packer.add(parameter),
+                same_as=None if same_as == name else same_as,
+            )
+        )
+    buffers = [Parameter(name=n, tensor=packer.add(b)) for n, b in module.named_buffers()]
+    submodules = [name for name, _ in module.named_modules() if name]
+    return Module(parameters=parameters, buffers=buffers, submodules=submodules)
+
+
+def _kind(thing: Any) -> str:
+    if inspect.isclass(thing):
+        return "module" if issubclass(thing, torch.nn.Module) else "class"
+    return "function" if callable(thing) else "other"
+
+
+def _fingerprint(tensor: torch.Tensor) -> bytes:
+    """The numbers of a tensor; unlike its version it also shows writes through ``.data``."""
+    if tensor.device.type == "meta":
+        return b""
+    dense = tensor.detach().contiguous()
+    return bytes(dense.reshape(-1).view(torch.uint8).numpy().data) if dense.numel() else b""
+
+
+def _clean(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()

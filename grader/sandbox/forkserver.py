@@ -1,0 +1,147 @@
+"""The fork server: has imported torch and nothing of value, and forks a worker on request."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import random
+import signal
+import socket
+import sys
+
+import msgspec
+import torch
+
+from grader.sandbox import process, worker
+from grader.sandbox.errors import SandboxError
+from grader.sandbox.messages import Answer, Command, Done, KillAll, Reap, Reaped, Spawn, Spawned
+
+MAX_COMMAND = 64 * 1024
+_commands: msgspec.msgpack.Decoder[Command] = msgspec.msgpack.Decoder(Command)
+_encoder = msgspec.msgpack.Encoder()
+
+
+def start(*, parent: int | None = None) -> tuple[int, socket.socket]:
+    """Fork the fork server off this process, which should hold no secret yet.
+
+    Returns its process id and the socket that commands go to. Raises SandboxError where this
+    process has more than one thread: a forked child of such a process can hang.
+    """
+    if len(os.listdir("/proc/self/task")) != 1:
+        raise SandboxError("the fork server has to be started from a process with one thread")
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    me = os.getpid()
+    pid = os.fork()
+    if pid:
+        theirs.close()
+        return pid, ours
+    status = 1
+    try:
+        ours.close()
+        warm_up()
+        serve(theirs, parent=me)
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def warm_up() -> None:
+    """Do once what every worker would do first: kernels, dispatch tables, the autograd engine."""
+    torch.set_num_threads(1)
+    x = torch.randn(8, 8, requires_grad=True)
+    torch.autograd.grad((x @ x).softmax(-1).sum(), x)
+    torch.nn.Linear(2, 2)(torch.ones(1, 2))
+    # The first division on meta imports a second's worth of torch.
+    nowhere = torch.empty(2, 2, device="meta")
+    (nowhere @ nowhere / 2.0).softmax(-1)
+
+
+def serve(control: socket.socket, *, parent: int) -> None:
+    """Answer commands until the other side closes; then end with every worker."""
+    process.die_with_parent(parent)
+    process.set_dumpable(False)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _redirect_standard_streams()
+    gc.collect()
+    gc.freeze()
+    workers: set[int] = set()
+    while True:
+        message, descriptors, _, _ = socket.recv_fds(control, MAX_COMMAND, 2)
+        if not message:
+            break
+        command = _commands.decode(message)
+        answer, pidfd = _answer(command, descriptors, workers, control)
+        socket.send_fds(control, [_encoder.encode(answer)], [] if pidfd is None else [pidfd])
+        for descriptor in [*descriptors, *([] if pidfd is None else [pidfd])]:
+            os.close(descriptor)
+    _kill_all(workers)
+
+
+def _answer(
+    command: Command, descriptors: list[int], workers: set[int], control: socket.socket
+) -> tuple[Answer, int | None]:
+    match command:
+        case Spawn():
+            pid = _fork_worker(command, descriptors, control)
+            workers.add(pid)
+            return Spawned(pid=pid), os.pidfd_open(pid)
+        case Reap():
+            workers.discard(command.pid)
+            return Reaped(status=_wait(command.pid)), None
+        case KillAll():
+            _kill_all(workers)
+            return Done(), None
+
+
+def _fork_worker(spawn: Spawn, descriptors: list[int], control: socket.socket) -> int:
+    me = os.getpid()
+    pid = os.fork()
+    if pid:
+        return pid
+    status = 1
+    try:
+        control.close()
+        random.seed()
+        worker.run(socket.socket(fileno=descriptors[0]), descriptors[1], spawn, me)
+        status = 0
+    except SystemExit as error:
+        status = error.code if isinstance(error.code, int) else 1
+    finally:
+        # A worker must never return into the fork server's loop, whatever was raised.
+        os._exit(status)
+
+
+def _wait(pid: int) -> int:
+    try:
+        return os.waitpid(pid, 0)[1]
+    except ChildProcessError:
+        return 0
+
+
+def _kill_all(workers: set[int]) -> None:
+    for pid in workers:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+        _wait(pid)
+    workers.clear()
+
+
+def _redirect_standard_streams() -> None:
+    null = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1):
+        os.dup2(null, descriptor)
+    os.close(null)
+    sys.stdin = open(os.devnull)  # noqa: SIM115
+
+
+def main() -> None:
+    """Serve as a process of its own: ``python -I -m grader.sandbox.forkserver DESCRIPTOR``."""
+    control = socket.socket(fileno=int(sys.argv[1]))
+    warm_up()
+    serve(control, parent=os.getppid())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,301 @@
+"""What crosses between the trusted side and a worker, as typed messages.
+
+Only these classes, encoded with msgpack, and raw tensor bytes ever cross. Whatever comes from a
+worker is decoded into them strictly; anything else is a broken protocol.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+
+class _Message(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag=True, tag_field="is"):
+    pass
+
+
+class TensorSpec(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """One tensor of a frame: ``size`` bytes of its blob, in the order of the list.
+
+    ``strides`` is empty for dense tensors; a strided one's bytes span its whole memory extent.
+    """
+
+    dtype: str
+    shape: list[int]
+    size: int
+    strides: list[int] = []
+    device: str = "cpu"
+    requires_grad: bool = False
+
+
+# Values: what is passed to a call, and what it gives back.
+
+
+class Plain(_Message):
+    value: bool | int | float | str | None
+
+
+class TensorRef(_Message):
+    index: int
+
+
+class Items(_Message):
+    """A tuple or a list."""
+
+    kind: str
+    items: list[Value]
+
+
+class Entries(_Message):
+    """A dict whose keys are strings."""
+
+    items: dict[str, Value]
+
+
+class DType(_Message):
+    name: str
+
+
+class Handle(_Message):
+    """An object that stays where it is; ``items`` holds its members if it is a named tuple."""
+
+    id: int
+    type: str
+    items: list[Value] | None = None
+
+
+Value: TypeAlias = Plain | TensorRef | Items | Entries | DType | Handle
+
+
+class CallSignature(_Message):
+    """The declared way to call something; see ``binding``."""
+
+    arguments: list[str] = []
+    options: list[str] = []
+
+
+class Assigned(_Message):
+    """New values for parameters of the module ``handle``; ``tensors`` are indices, by name."""
+
+    handle: int
+    tensors: dict[str, int]
+    training: bool
+
+
+# Requests: trusted side to worker.
+
+
+class Load(_Message):
+    """Import the student's file, or only its imports, definitions and simple assignments."""
+
+    path: str
+    module: str
+    exports: list[str]
+    definitions_only: bool = False
+
+
+class Analyse(_Message):
+    """Find calls of ``forbidden`` dotted names in a file, without running it."""
+
+    path: str
+    forbidden: list[str]
+
+
+class BeginCheck(_Message):
+    """Forget objects of earlier checks; put global state back; seed the random generators."""
+
+    seed: int
+
+
+class Call(_Message):
+    """Call an export (``name``) or an object (``handle``, and ``name`` for a method)."""
+
+    name: str | None = None
+    handle: int | None = None
+    arguments: list[Value] = []
+    options: dict[str, Value] = {}
+    signature: CallSignature | None = None
+    assigned: list[Assigned] = []
+    grad_enabled: bool = True
+    keep_graph: bool = False
+    tensors: list[TensorSpec] = []
+
+
+class Backward(_Message):
+    """Vector-Jacobian product of an earlier call: ``cotangents[i]`` belongs to its i-th tensor."""
+
+    call: int
+    cotangents: dict[int, int]
+    tensors: list[TensorSpec] = []
+
+
+class Attribute(_Message):
+    handle: int
+    name: str
+
+
+class Inspect(_Message):
+    """Read a module's parameters and buffers."""
+
+    handle: int
+
+
+class LoadWeights(_Message):
+    """Hand ``weights`` (tensor index by name) to a module: its ``load_weights``, or by name."""
+
+    handle: int
+    weights: dict[str, int]
+    tensors: list[TensorSpec] = []
+
+
+class Convert(_Message):
+    """``module.to(dtype)`` or ``module.to(device)``."""
+
+    handle: int
+    dtype: str | None = None
+    device: str | None = None
+
+
+Request: TypeAlias = (
+    Load | Analyse | BeginCheck | Call | Backward | Attribute | Inspect | LoadWeights | Convert
+)
+
+# Replies: worker to trusted side.
+
+
+class Ready(_Message):
+    """A worker is confined, and no code of a student's has run yet."""
+
+    enforced: list[str]
+    not_enforced: list[str]
+
+
+class Loaded(_Message):
+    """What each export is (``module``, ``class``, ``function`` or ``other``), if it is there."""
+
+    exports: dict[str, str]
+    defined: list[str]
+
+
+class ForbiddenUse(_Message):
+    name: str
+    line: int
+    text: str
+
+
+class Analysed(_Message):
+    uses: list[ForbiddenUse]
+
+
+class Done(_Message):
+    pass
+
+
+class Parameter(_Message):
+    name: str
+    tensor: int
+    same_as: str | None = None
+    """Name of the earlier parameter that is the very same object."""
+
+
+class Module(_Message):
+    """State of an ``nn.Module``: parameters (with repetitions), buffers and submodules by name."""
+
+    parameters: list[Parameter]
+    buffers: list[Parameter]
+    submodules: list[str]
+
+
+class Returned(_Message):
+    """A call's result. ``changed`` gives the new content of inputs that were written to."""
+
+    value: Value
+    call: int
+    module: Module | None = None
+    changed: dict[int, int] = {}
+    tensors: list[TensorSpec] = []
+
+
+class Inspected(_Message):
+    module: Module
+    tensors: list[TensorSpec] = []
+
+
+class Gradients(_Message):
+    """Gradients by the index of the call's input tensor, and by parameter name."""
+
+    inputs: dict[int, int]
+    parameters: dict[str, int]
+    tensors: list[TensorSpec] = []
+
+
+class Frame(_Message):
+    """A line of the student's own file."""
+
+    file: str
+    line: int
+    text: str
+
+
+class Raised(_Message):
+    """The student's code raised. ``bases`` are names of built-in exceptions it derives from."""
+
+    kind: str
+    """``raised``; ``syntax``: refused by the compiler; ``signature``: cannot be called as declared;
+    ``weights``: the declared parameters are not there."""
+    type: str
+    bases: list[str]
+    message: str
+    frame: Frame | None
+
+
+class Unusable(_Message):
+    """A result that cannot be compared, such as a sparse tensor; ``problem`` says why."""
+
+    problem: str
+
+
+Reply: TypeAlias = (
+    Ready | Loaded | Analysed | Done | Returned | Inspected | Gradients | Raised | Unusable
+)
+
+# Requests to the fork server, and its replies.
+
+
+class Confinement(_Message):
+    """What a worker is held to."""
+
+    memory_bytes: int
+    cpu_seconds: int
+    file_bytes: int = 1 << 20
+    open_files: int = 64
+
+
+class Spawn(_Message):
+    """Fork a worker; its socket and the write end of its output pipe travel beside."""
+
+    directory: str
+    confinement: Confinement
+
+
+class Reap(_Message):
+    pid: int
+
+
+class KillAll(_Message):
+    """Kill and reap every worker that is left."""
+
+
+class Spawned(_Message):
+    """A pidfd of the worker travels beside."""
+
+    pid: int
+
+
+class Reaped(_Message):
+    status: int
+
+
+Command: TypeAlias = Spawn | Reap | KillAll
+Answer: TypeAlias = Spawned | Reaped | Done

@@ -1,0 +1,153 @@
+"""Tensors as raw bytes and a spec, both ways, every field checked as if an enemy had sent it."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from grader.sandbox.errors import ProtocolError
+from grader.sandbox.frames import MAX_BLOB
+from grader.sandbox.messages import TensorSpec
+
+DTYPES: dict[str, torch.dtype] = {
+    name: getattr(torch, name)
+    for name in (
+        "float32",
+        "float64",
+        "float16",
+        "bfloat16",
+        "int64",
+        "int32",
+        "int16",
+        "int8",
+        "uint8",
+        "bool",
+        "complex64",
+        "complex128",
+    )
+}
+NAMES = {dtype: name for name, dtype in DTYPES.items()}
+MAX_DIMS = 8
+MAX_TENSORS = 4096
+
+
+class UnusableTensor(Exception):
+    """A tensor that cannot be sent, such as a sparse one; the text says why."""
+
+
+class Packer:
+    """Collects tensors for one frame."""
+
+    def __init__(self) -> None:
+        self.specs: list[TensorSpec] = []
+        self.blob = bytearray()
+
+    def add(self, tensor: torch.Tensor, *, keep_strides: bool = False) -> int:
+        """Append ``tensor`` and return its index; raises UnusableTensor.
+
+        With ``keep_strides`` a non-contiguous tensor arrives with the same strides.
+        """
+        if keep_strides and tensor.device.type == "cpu" and not tensor.is_contiguous():
+            return self._add_strided(tensor)
+        dense = _dense(tensor)
+        data = b"" if dense.device.type == "meta" else _bytes(dense)
+        return self._append(tensor, data, [])
+
+    def _add_strided(self, tensor: torch.Tensor) -> int:
+        extent = 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
+        memory = tensor.detach().as_strided((extent,), (1,))
+        return self._append(tensor, _bytes(memory), list(tensor.stride()))
+
+    def _append(self, tensor: torch.Tensor, data: bytes, strides: list[int]) -> int:
+        if len(self.blob) + len(data) > MAX_BLOB:
+            raise UnusableTensor("a tensor that is larger than this grader accepts")
+        self.specs.append(
+            TensorSpec(
+                NAMES[tensor.dtype],
+                list(tensor.shape),
+                len(data),
+                strides,
+                tensor.device.type,
+                tensor.requires_grad,
+            )
+        )
+        self.blob += data
+        return len(self.specs) - 1
+
+
+def _dense(tensor: torch.Tensor) -> torch.Tensor:
+    """The same numbers as a contiguous strided tensor on the CPU or on meta."""
+    if tensor.is_quantized:
+        raise UnusableTensor("a quantised tensor")
+    if tensor.is_nested:
+        raise UnusableTensor("a nested tensor")
+    if tensor.layout is not torch.strided:
+        raise UnusableTensor("a sparse tensor")
+    if tensor.dtype not in NAMES:
+        raise UnusableTensor(f"a tensor of dtype {str(tensor.dtype).removeprefix('torch.')}")
+    if tensor.dim() > MAX_DIMS:
+        raise UnusableTensor(f"a tensor with {tensor.dim()} axes")
+    if tensor.numel() * tensor.element_size() > MAX_BLOB:
+        raise UnusableTensor("a tensor that is larger than this grader accepts")
+    tensor = tensor.detach().resolve_conj().resolve_neg()
+    if tensor.device.type not in ("cpu", "meta"):
+        tensor = tensor.cpu()
+    return tensor.contiguous()
+
+
+def _bytes(dense: torch.Tensor) -> bytes:
+    if dense.numel() == 0:
+        return b""
+    flat = dense.reshape(-1)
+    return bytes(flat.view(torch.uint8).numpy().data)
+
+
+def unpack(specs: list[TensorSpec], blob: bytes | bytearray) -> list[torch.Tensor]:
+    """Rebuild the tensors of a frame, each owning its memory; raises ProtocolError."""
+    if len(specs) > MAX_TENSORS:
+        raise ProtocolError("it sent too many tensors")
+    tensors, offset = [], 0
+    for spec in specs:
+        tensors.append(_unpack_one(spec, blob, offset))
+        offset += spec.size
+    if offset != len(blob):
+        raise ProtocolError("it sent bytes that belong to no tensor")
+    return tensors
+
+
+def _unpack_one(spec: TensorSpec, blob: bytes | bytearray, offset: int) -> torch.Tensor:
+    dtype = DTYPES.get(spec.dtype)
+    if dtype is None or len(spec.shape) > MAX_DIMS or spec.size < 0:
+        raise ProtocolError("it sent a malformed tensor")
+    if any(not 0 <= n < 2**31 for n in spec.shape):
+        raise ProtocolError("it sent a tensor of an impossible shape")
+    if spec.device == "meta":
+        if spec.size:
+            raise ProtocolError("it sent a malformed tensor")
+        return torch.empty(spec.shape, dtype=dtype, device="meta")
+    if spec.device != "cpu" or offset + spec.size > len(blob):
+        raise ProtocolError("it sent a malformed tensor")
+    count = _elements(spec)
+    if count * dtype.itemsize != spec.size:
+        raise ProtocolError("it sent a tensor whose shape does not match its bytes")
+    if count == 0:
+        return torch.empty(spec.shape, dtype=dtype)
+    memory = bytearray(memoryview(blob)[offset : offset + spec.size])
+    if dtype is torch.bool:
+        flat = torch.frombuffer(memory, dtype=torch.uint8) != 0
+    else:
+        flat = torch.frombuffer(memory, dtype=dtype)
+    if spec.strides:
+        return flat.as_strided(spec.shape, spec.strides)
+    return flat.reshape(spec.shape)
+
+
+def _elements(spec: TensorSpec) -> int:
+    if not spec.strides:
+        return math.prod(spec.shape)
+    if len(spec.strides) != len(spec.shape) or any(not 0 <= s < 2**31 for s in spec.strides):
+        raise ProtocolError("it sent a malformed tensor")
+    if 0 in spec.shape:
+        return 0
+    return 1 + sum((n - 1) * s for n, s in zip(spec.shape, spec.strides, strict=True))

@@ -1,0 +1,87 @@
+"""A worker's life: confine itself, say so, then serve requests until its socket closes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import sys
+from collections.abc import Callable
+
+import msgspec
+
+from grader.sandbox import frames, limits, process
+from grader.sandbox.executor import Executor
+from grader.sandbox.messages import Ready, Request, Spawn
+
+_SOCKET = 3
+_requests: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
+
+
+def run(sock: socket.socket, output: int, spawn: Spawn, parent: int) -> None:
+    """Become a worker in this freshly forked process; returns when the socket closes.
+
+    ``output`` is the write end of the pipe that takes what the student's code prints.
+    """
+    sock = _keep_only(sock, output)
+    os.setsid()
+    os.chdir(spawn.directory)
+    sys.path[:] = [entry for entry in sys.path if entry] + [spawn.directory]
+    sys.dont_write_bytecode = True
+    sys.argv = [""]
+    ready = _confine(spawn, parent)
+    frames.send(sock, ready)
+    serve(sock)
+
+
+def serve(sock: socket.socket) -> None:
+    """Answer requests until the other side closes."""
+    executor = Executor(own_process=True)
+    while True:
+        try:
+            request, blob = frames.receive(sock, _requests)
+        except EOFError:
+            return
+        reply, data = executor.handle(request, blob)
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):
+                stream.flush()
+        frames.send(sock, reply, data)
+
+
+def _keep_only(sock: socket.socket, output: int) -> socket.socket:
+    """Keep the socket, the output pipe as stdout and stderr, and nothing else open."""
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    os.dup2(sock.fileno(), _SOCKET)
+    sock.detach()
+    os.closerange(_SOCKET + 1, os.sysconf("SC_OPEN_MAX"))
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        stream = open(  # noqa: SIM115
+            number, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False
+        )
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+    return socket.socket(fileno=_SOCKET)
+
+
+def _confine(spawn: Spawn, parent: int) -> Ready:
+    """Apply every layer, outermost first; kernel confinement will have its place at the end."""
+    if process.supported():
+        # Without this /proc/self is not ours to write, and the fork server is not dumpable.
+        process.set_dumpable(True)
+    enforced, not_enforced = limits.apply(spawn.confinement)
+    layers: dict[str, Callable[[], None]] = {
+        "no new privileges": process.deny_new_privileges,
+        "memory closed to other processes": lambda: process.set_dumpable(False),
+        "end with the fork server": lambda: process.die_with_parent(parent),
+    }
+    for name, apply in layers.items():
+        try:
+            apply()
+            enforced.append(name)
+        except (OSError, AttributeError):
+            not_enforced.append(name)
+    return Ready(enforced=enforced, not_enforced=not_enforced)

@@ -1,0 +1,1 @@
+"""Trusted: runs the suites, talks to the student's code, scores."""

@@ -1,0 +1,160 @@
+"""What the checks of one assignment work with: the student, the reference and the seed."""
+
+from __future__ import annotations
+
+import tempfile
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+
+from grader.course.loading import find_course, load_course
+from grader.course.model import Assignment
+from grader.course.submission import Submission, read_submission, stage
+from grader.sandbox import loading
+from grader.sandbox.client import ForkServer
+from grader.sandbox.executor import Executor
+from grader.sandbox.messages import ForbiddenUse
+from grader.session.draw import Draw
+from grader.session.errors import GraderFault
+from grader.session.process import StudentProcess
+from grader.session.student import Student
+from grader.session.transport import InProcess, Transport, TrustedReference
+
+
+class Bench:
+    """One assignment with one student's module on it.
+
+    ``process`` is None where the student is a trusted module in this process.
+    """
+
+    def __init__(
+        self,
+        assignment: Assignment,
+        transport: Transport,
+        *,
+        seed: int,
+        process: StudentProcess | None = None,
+        submission: Submission | None = None,
+    ) -> None:
+        self.assignment = assignment
+        self.seed = seed
+        self.process = process
+        self.submission = submission
+        self.student = Student(transport, assignment.exports)
+        self._transport = transport
+
+    def begin(self, name: str) -> Draw:
+        """Begin the check ``name``; returns its source of random inputs."""
+        draw = Draw(self.seed, name)
+        self._transport.begin_check(draw.seed)
+        return draw
+
+    @cached_property
+    def reference(self) -> Student:
+        """The reference of the course's private side; raises GraderFault if there is none."""
+        path = self.assignment.reference
+        if path is None:
+            raise GraderFault("this check needs the reference, which this course does not have")
+        return Student(
+            TrustedReference(_trusted_executor(path, "grader_reference")), self.assignment.exports
+        )
+
+    @cached_property
+    def forbidden_uses(self) -> list[ForbiddenUse]:
+        """Where the submission uses what the assignment forbids."""
+        if self.process is not None:
+            return self.process.forbidden_uses()
+        return []
+
+    @property
+    def can_retry(self) -> bool:
+        """Whether a check that failed might do better in a fresh worker."""
+        return self.process is not None and self.process.used
+
+    def discard(self) -> None:
+        """Let the next check have a fresh worker."""
+        if self.process is not None:
+            self.process.discard()
+
+    def take_output(self) -> tuple[str, bool]:
+        """What the student's code printed since the last time, and whether some was dropped."""
+        return ("", False) if self.process is None else self.process.take_output()
+
+
+def reference_bench(assignment: Assignment, *, seed: int) -> Bench:
+    """A bench on which the reference is the student."""
+    if assignment.reference is None:
+        raise GraderFault("without --submission the reference is graded, and there is none")
+    executor = _trusted_executor(assignment.reference, "grader_student")
+    return Bench(assignment, InProcess(executor), seed=seed)
+
+
+def _trusted_executor(path: Path, name: str) -> Executor:
+    executor = Executor(own_process=False)
+    executor.use(loading.load(str(path), name))
+    return executor
+
+
+class Benches:
+    """Benches for suites run by plain pytest, by the suite's place in its course."""
+
+    def __init__(self, submission: Path | None, seed: int) -> None:
+        self._submission = submission
+        self._seed = seed
+        self._server: ForkServer | None = None
+        self._staging = tempfile.TemporaryDirectory(prefix="grader-")
+        self._benches: dict[tuple[Path, str], Bench] = {}
+
+    def for_suite(self, suite: Path) -> Bench:
+        """The bench for a suite file; raises CourseError or NotGradable.
+
+        The student is the given submission; without one it is the file beside a public suite, and
+        the reference for a hidden one.
+        """
+        root = find_course(suite)
+        public = suite.name == "test_public.py"
+        name = suite.parent.name if public else suite.stem.removeprefix("test_")
+        key = (root, name if self._submission or not public else f"{name}/public")
+        if key not in self._benches:
+            assignment = load_course(root).assignments[name]
+            path = self._submission or (assignment.stub if public else None)
+            self._benches[key] = (
+                reference_bench(assignment, seed=self._seed)
+                if path is None
+                else self._for_submission(path, assignment)
+            )
+        return self._benches[key]
+
+    def _for_submission(self, path: Path, assignment: Assignment) -> Bench:
+        if self._server is None:
+            self._server = ForkServer.launch()
+        directory = Path(self._staging.name) / str(len(self._benches))
+        return submission_bench(path, assignment, directory, self._server, seed=self._seed)
+
+    def __enter__(self) -> Benches:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for bench in self._benches.values():
+            bench.discard()
+        if self._server is not None:
+            self._server.close()
+        self._staging.cleanup()
+
+
+def submission_bench(
+    path: Path, assignment: Assignment, directory: Path, server: ForkServer, *, seed: int
+) -> Bench:
+    """A bench for a submission, staged in ``directory``, which is made; raises NotGradable."""
+    submission = read_submission(path, assignment)
+    directory.mkdir(mode=0o755)
+    main = stage(submission, directory)
+    process = StudentProcess(
+        server, assignment, main, definitions_first=submission.main.definitions_first
+    )
+    return Bench(assignment, process, seed=seed, process=process, submission=submission)

@@ -1,0 +1,69 @@
+"""How a suite declares its checks and its demonstrations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+from grader.course.families import depth
+
+F = TypeVar("F", bound=Callable[..., Any])
+_CHECK = "__grader_check__"
+_DEMONSTRATION = "__grader_demonstration__"
+
+
+class Check(NamedTuple):
+    """One graded property, as its suite declares it."""
+
+    family: str
+    title: str
+    points: int
+    hint: str
+    shows: str | None
+
+
+def check(
+    family: str, *, points: int, title: str, hint: str = "", shows: str | None = None
+) -> Callable[[F], F]:
+    """Declare a pytest function to be a check.
+
+    ``title`` is the property in plain words, ``hint`` a question or a place to look; students see
+    both, whether or not they may see the check. ``shows`` names the demonstration of the public
+    suite whose numbers illustrate a failure (default: the first that differs). A parametrised
+    check earns its points when every case passes. Raises ValueError for an unknown family.
+    """
+    depth(family)
+    if points < 0 or not title.strip():
+        raise ValueError("a check needs a title, and points of 0 or more")
+
+    def mark(function: F) -> F:
+        setattr(function, _CHECK, Check(family, title, points, hint, shows))
+        return function
+
+    return mark
+
+
+def demonstration(title: str) -> Callable[[F], F]:
+    """Declare a function of a public suite to be a demonstration.
+
+    It takes a student and returns tensors by name, computed from inputs that anybody may see. Where
+    a hidden check fails, the student is shown what their code gives here beside what is expected.
+    """
+
+    def mark(function: F) -> F:
+        setattr(function, _DEMONSTRATION, title)
+        return function
+
+    return mark
+
+
+def declared_check(function: Any) -> Check | None:
+    """What ``check`` declared of a function, if it did."""
+    declared = getattr(function, _CHECK, None)
+    return declared if isinstance(declared, Check) else None
+
+
+def declared_demonstration(function: Any) -> str | None:
+    """The title that ``demonstration`` declared of a function, if it did."""
+    declared = getattr(function, _DEMONSTRATION, None)
+    return declared if isinstance(declared, str) else None

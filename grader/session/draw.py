@@ -1,0 +1,62 @@
+"""Random inputs for checks, repeatable from one seed."""
+
+from __future__ import annotations
+
+import hashlib
+
+import torch
+
+
+class Draw:
+    """Draws tensors for one check; the same seed and name give the same tensors."""
+
+    def __init__(self, seed: int, name: str) -> None:
+        digest = hashlib.sha256(f"{seed}/{name}".encode()).digest()
+        self.seed = int.from_bytes(digest[:7], "little")
+        """For whatever else the check seeds."""
+        self._generator = torch.Generator().manual_seed(self.seed)
+
+    def normal(
+        self,
+        *shape: int,
+        dtype: torch.dtype = torch.float32,
+        std: float = 1.0,
+        requires_grad: bool = False,
+    ) -> torch.Tensor:
+        """Normal numbers, drawn as float32 and rounded to ``dtype``."""
+        drawn = torch.randn(shape, generator=self._generator, dtype=torch.float32) * std
+        return drawn.to(dtype).requires_grad_(requires_grad)
+
+    def uniform(self, *shape: int, low: float = 0.0, high: float = 1.0) -> torch.Tensor:
+        """Numbers spread evenly from ``low`` to ``high``."""
+        return low + (high - low) * torch.rand(shape, generator=self._generator)
+
+    def integers(self, low: int, high: int, *shape: int) -> torch.Tensor:
+        """Whole numbers from ``low`` to ``high - 1``."""
+        return torch.randint(low, high, shape, generator=self._generator)
+
+    def permutation(self, length: int) -> torch.Tensor:
+        """The numbers 0 to ``length - 1`` in an order that is not the usual one."""
+        while True:
+            order = torch.randperm(length, generator=self._generator)
+            if length < 2 or not torch.equal(order, torch.arange(length)):
+                return order
+
+    def mask(self, *shape: int, allowed: float = 0.6) -> torch.Tensor:
+        """A bool mask (..., T, S) that allows about that share, at least one key a query.
+
+        With two keys or more, no query is allowed them all.
+        """
+        mask = torch.rand(shape, generator=self._generator) < allowed
+        keys = shape[-1]
+        first = torch.randint(0, keys, shape[:-1], generator=self._generator)
+        mask.scatter_(-1, first.unsqueeze(-1), True)
+        if keys > 1:
+            offset = torch.randint(1, keys, shape[:-1], generator=self._generator)
+            mask.scatter_(-1, ((first + offset) % keys).unsqueeze(-1), False)
+        return mask
+
+    def linear(self, outputs: int, inputs: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+        """A weight (outputs, inputs) at the scale that ``nn.Linear`` starts with."""
+        bound = inputs**-0.5
+        return self.uniform(outputs, inputs, low=-bound, high=bound).to(dtype)

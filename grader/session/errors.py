@@ -1,0 +1,95 @@
+"""How a check can end other than well, as the suites and the plugin see it."""
+
+from __future__ import annotations
+
+import builtins
+from functools import cache
+
+from grader.sandbox.messages import Frame, Raised
+
+
+class CheckFailure(AssertionError):
+    """What the student's code returned is wrong.
+
+    ``message`` is shown to the student even for hidden checks: it must be made of fixed words and
+    of nothing that the student's code could have filled in. ``detail`` may hold numbers; it is
+    shown for public checks, and to instructors.
+    """
+
+    def __init__(self, message: str, detail: str = "") -> None:
+        super().__init__(message if not detail else f"{message}\n{detail}")
+        self.message = message
+        self.detail = detail
+
+
+class StudentError(Exception):
+    """The student's code raised; also an instance of the built-in type that it raised."""
+
+    def __init__(self, raised: Raised) -> None:
+        self.raised = raised
+        self.args = (str(self),)
+
+    @property
+    def frame(self) -> Frame | None:
+        """The line of the student's file that raised."""
+        return self.raised.frame
+
+    @property
+    def is_stub(self) -> bool:
+        """Whether an untouched stub raised it, as opposed to torch, for an operation it lacks."""
+        frame = self.raised.frame
+        return (
+            self.raised.type == "NotImplementedError"
+            and frame is not None
+            and frame.text.startswith("raise NotImplementedError")
+        )
+
+    def __str__(self) -> str:
+        where = f" at line {self.frame.line} of {self.frame.file}" if self.frame else ""
+        return f"{self.raised.type}{where}: {self.raised.message}"
+
+
+class MissingExport(Exception):
+    """The student's file does not define what the assignment asks for."""
+
+    def __init__(self, export: str, near: str | None) -> None:
+        suggestion = f" It defines {near}: is the name misspelt?" if near else ""
+        super().__init__(f"Your file does not define {export}.{suggestion}")
+
+
+class GraderFault(Exception):
+    """The suite or the reference is broken; never the student's fault."""
+
+
+class SubmissionUnusable(Exception):
+    """The submission could not be imported, so that no check can run."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.cause = cause
+
+
+class OutOfTime(Exception):
+    """The submission's own time is used up."""
+
+
+def student_error(raised: Raised) -> StudentError:
+    """The error to raise for what the student's code raised."""
+    for name in raised.bases:
+        error_class = _error_class(name)
+        if error_class is not None:
+            return error_class(raised)
+    return StudentError(raised)
+
+
+@cache
+def _error_class(name: str) -> type[StudentError] | None:
+    builtin = getattr(builtins, name, None)
+    if not (isinstance(builtin, type) and issubclass(builtin, Exception)):
+        return None
+    try:
+        made = type(f"Student{name}", (StudentError, builtin), {})
+        made(Raised(kind="raised", type=name, bases=[name], message="", frame=None))
+    except TypeError:
+        return None
+    return made

@@ -1,0 +1,84 @@
+"""Counterexamples a student may see: their results beside the expected ones, on public inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from grader.report.model import Evidence
+from grader.sandbox.errors import WorkerLost
+from grader.session.assertions import assert_close
+from grader.session.bench import Bench
+from grader.session.checks import declared_demonstration
+from grader.session.errors import CheckFailure, MissingExport, StudentError
+from grader.session.outcomes import outcome_of
+
+MAX_NUMBERS = 256
+Demonstration = Callable[[Any], dict[str, torch.Tensor]]
+
+
+def demonstrations(module: Any) -> dict[str, Demonstration]:
+    """The demonstrations of a public suite by title, in the order they are written."""
+    found = {}
+    for thing in list(vars(module).values()):
+        title = declared_demonstration(thing)
+        if title is not None:
+            found[title] = thing
+    return found
+
+
+def collect_evidence(bench: Bench, found: dict[str, Demonstration]) -> dict[str, list[Evidence]]:
+    """Where the student's results differ from the reference's, by demonstration title."""
+    return {title: _differences(bench, title, run) for title, run in found.items()}
+
+
+def _differences(bench: Bench, title: str, run: Demonstration) -> list[Evidence]:
+    bench.begin(title)
+    expected = run(bench.reference)
+    try:
+        yours = run(bench.student)
+    except (StudentError, CheckFailure, MissingExport) as error:
+        outcome = outcome_of(error, bench.submission)
+        words = " ".join(part for part in (outcome.message, outcome.detail) if part)
+        name, wanted = next(iter(expected.items()))
+        return [Evidence(demonstration=title, name=name, yours=words, expected=_numbers(wanted))]
+    except WorkerLost:
+        bench.discard()
+        return []
+    return [
+        Evidence(
+            demonstration=title,
+            name=name,
+            yours=_numbers(yours[name]),
+            expected=_numbers(wanted),
+        )
+        for name, wanted in expected.items()
+        if not _same(yours[name], wanted)
+    ]
+
+
+def _same(yours: torch.Tensor, expected: torch.Tensor) -> bool:
+    try:
+        assert_close(yours, expected, "")
+    except CheckFailure:
+        return False
+    return True
+
+
+def _numbers(tensor: torch.Tensor) -> Any:
+    """Nested lists of rounded numbers; text for what a list of numbers cannot hold."""
+    if tensor.is_meta or tensor.numel() > MAX_NUMBERS:
+        return f"a tensor of shape {tuple(tensor.shape)}"
+    if tensor.dtype.is_complex:
+        return "complex numbers"
+    return _rounded(tensor.detach().double().tolist())
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_rounded(item) for item in value]
+    if value != value or value in (float("inf"), float("-inf")):
+        return str(value)
+    return round(value, 4)

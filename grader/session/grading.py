@@ -1,0 +1,303 @@
+"""Grading one submission: the suites run, the report made."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import platform
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import pytest
+import torch
+
+import grader
+from grader.course.loading import course_assignment, load_course, suite_digest
+from grader.course.model import Assignment
+from grader.course.submission import NotGradable, Submission
+from grader.report.model import (
+    AssignmentInfo,
+    CheckResult,
+    Environment,
+    Evidence,
+    FileInfo,
+    Output,
+    Report,
+    SandboxInfo,
+    Score,
+    Status,
+    SubmissionInfo,
+    Visibility,
+)
+from grader.sandbox.client import ForkServer
+from grader.session.bench import Bench, submission_bench
+from grader.session.checks import declared_check
+from grader.session.errors import GraderFault, OutOfTime, SubmissionUnusable
+from grader.session.evidence import Demonstration, collect_evidence, demonstrations
+from grader.session.outcomes import Outcome
+from grader.session.plugin import Checks
+from grader.session.protocol import Job, Progress
+from grader.session.scoring import Expected, outcomes_by_case, score
+
+KERNEL_LAYERS = ("files closed by Landlock", "system calls filtered by seccomp")
+
+
+def grade(
+    job: Job, server: ForkServer, on_progress: Callable[[Progress], None] = lambda _: None
+) -> Report:
+    """Grade ``job`` with workers of ``server``; every worker is dead when this returns.
+
+    The report is an instructor's. Raises CourseError for a broken course, GraderFault or
+    SandboxError where the grader itself failed.
+    """
+    started_at, started = datetime.now(UTC), time.monotonic()
+    assignment = _assignment(job)
+    run = _Run(assignment, on_progress)
+    with tempfile.TemporaryDirectory(prefix="grader-") as directory:
+        Path(directory).chmod(0o755)
+        try:
+            bench: Bench | None = submission_bench(
+                Path(job.submission), assignment, Path(directory, "staged"), server, seed=job.seed
+            )
+            message = ""
+        except NotGradable as problem:
+            bench, message = None, str(problem)
+        try:
+            checks = run.checks(bench, public_only=job.public_only)
+        finally:
+            if bench is not None:
+                bench.discard()
+    return _report(
+        job, assignment, bench, checks, message, started_at, round(time.monotonic() - started, 6)
+    )
+
+
+def warm_up() -> None:
+    """Import what pytest imports late, once for every session that will be forked."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+        pytest.main(["--version", "-ppytest_jsonreport.plugin", "-pgrader.session.plugin"])
+
+
+def _assignment(job: Job) -> Assignment:
+    assignment = course_assignment(load_course(Path(job.course)), job.assignment)
+    if job.check_seconds is not None:
+        limits = msgspec.structs.replace(assignment.limits, check_seconds=job.check_seconds)
+        assignment = msgspec.structs.replace(assignment, limits=limits)
+    return assignment
+
+
+class _Run(Checks):
+    """One run of the suites on one bench; learns which checks to expect before any of them runs."""
+
+    def __init__(self, assignment: Assignment, on_progress: Callable[[Progress], None]) -> None:
+        self._assignment = assignment
+        self._on_progress = on_progress
+        self._bench: Bench | None = None
+        self._expected: list[Expected] = []
+        self._demonstrations: dict[str, Demonstration] = {}
+        self._json_report: dict[str, Any] = {}
+        self._fault: Exception | None = None
+        self._settled: set[int] = set()
+        self._done = 0
+        self._total = 0
+
+    def checks(self, bench: Bench | None, *, public_only: bool) -> list[CheckResult]:
+        """Run the checks, or with no bench only list them."""
+        self._bench = bench
+        suites = [self._assignment.public_suite]
+        if self._assignment.hidden_suite is not None and not public_only:
+            suites.append(self._assignment.hidden_suite)
+        json_report = self._run_pytest(suites, collect_only=bench is None)
+        outcomes = outcomes_by_case(json_report)
+        failed = any(
+            outcome.status in (Status.FAILED, Status.ERROR) and not outcome.unusable
+            for outcome in outcomes.values()
+        )
+        evidence: dict[str, list[Evidence]] = {}
+        if bench is not None and failed and self._assignment.reference is not None:
+            with contextlib.suppress(OutOfTime, SubmissionUnusable):
+                evidence = collect_evidence(bench, self._demonstrations)
+        return score(self._expected, outcomes, evidence)
+
+    def _run_pytest(self, suites: list[Path], *, collect_only: bool) -> dict[str, Any]:
+        hidden = self._assignment.hidden_suite
+        arguments = [
+            *map(str, suites),
+            f"--rootdir={suites[0].parent.parent.parent}",
+            f"-c{os.devnull}",
+            "--import-mode=importlib",
+            "--noconftest",
+            "--assert=plain",
+            "--tb=native",
+            "--capture=no",
+            "-ppytest_jsonreport.plugin",
+            "--json-report",
+            "--json-report-file=none",
+            "--json-report-omit=log",
+            # Without these a warm process spends most of its time collecting garbage.
+            "-pno:unraisableexception",
+            "-pno:threadexception",
+            "-pno:cacheprovider",
+            "-pno:warnings",
+            "-pgrader.session.plugin",
+            *([f"-opythonpath={hidden.parent}"] if hidden is not None else []),
+            *(["--collect-only"] if collect_only else []),
+        ]
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
+            code = pytest.main(arguments, plugins=[_Registered(self)])
+        if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) or not self._expected:
+            if self._fault is not None:
+                raise self._fault
+            raise GraderFault(
+                f"the suite of {self._assignment.id} cannot be run (pytest ended with {code!r}):\n"
+                + printed.getvalue()[-3000:]
+            )
+        return self._json_report
+
+    def pytest_json_modifyreport(self, json_report: dict[str, Any]) -> None:
+        self._json_report = json_report
+
+    def bench_for(self, suite: Path) -> Bench:
+        assert self._bench is not None
+        return self._bench
+
+    def is_settled(self, item: pytest.Item) -> bool:
+        declared = declared_check(getattr(item, "function", None))
+        settled = declared is not None and id(declared) in self._settled
+        self._done += settled
+        return settled
+
+    def finished(self, item: pytest.Item, outcome: Outcome) -> None:
+        declared = declared_check(getattr(item, "function", None))
+        assert declared is not None
+        self._done += 1
+        if not outcome.passed:
+            self._settled.add(id(declared))
+        self._on_progress(
+            Progress(
+                title=declared.title, status=outcome.status, done=self._done, total=self._total
+            )
+        )
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Learn which checks to expect, before any of them runs."""
+        by_id: dict[str, Expected] = {}
+        self._total = len(session.items)
+        for item in session.items:
+            assert isinstance(item, pytest.Function)
+            declared = declared_check(item.function)
+            if declared is None:
+                raise pytest.UsageError(f"{item.nodeid} declares no check")
+            public = item.path == self._assignment.public_suite
+            visibility = Visibility.PUBLIC if public else Visibility.HIDDEN
+            name = item.function.__name__.removeprefix("test_")
+            known = by_id.get(name)
+            if known is None:
+                by_id[name] = Expected(
+                    id=name, check=declared, visibility=visibility, cases=[item.nodeid]
+                )
+            elif known.check is declared:
+                known.cases.append(item.nodeid)
+            else:
+                raise pytest.UsageError(f"two checks have the id {name}")
+            if public and not self._demonstrations:
+                self._demonstrations = demonstrations(item.module)
+        self._expected = list(by_id.values())
+
+    def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> bool:
+        if isinstance(excinfo.value, Exception):
+            self._fault = excinfo.value
+        return True
+
+
+class _Registered:
+    """Registers a run under the name that the plugin's fixtures look for."""
+
+    def __init__(self, run: _Run) -> None:
+        self._run = run
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_configure(self, config: pytest.Config) -> None:
+        config.pluginmanager.register(self._run, "grader-checks")
+
+
+def _report(
+    job: Job,
+    assignment: Assignment,
+    bench: Bench | None,
+    checks: list[CheckResult],
+    message: str,
+    started_at: datetime,
+    duration: float,
+) -> Report:
+    statuses = {check.status for check in checks}
+    status: Literal["graded", "not-started", "not-gradable"] = (
+        "not-gradable" if bench is None else "graded"
+    )
+    if bench is not None and statuses <= {Status.NOT_STARTED, Status.SKIPPED}:
+        status, message = "not-started", "The stub is untouched."
+    notes = []
+    submission = bench.submission if bench is not None else None
+    process = bench.process if bench is not None else None
+    if submission is not None:
+        notes += submission.notes
+    if process is not None:
+        notes += process.notes
+    if assignment.hidden_suite is None:
+        notes.append("This course has no hidden checks here: only the public ones were run.")
+    elif job.public_only:
+        notes.append("Only the public checks were run, as asked.")
+    text, truncated = process.import_output if process is not None else ("", False)
+    return Report(
+        assignment=AssignmentInfo(
+            id=assignment.id, title=assignment.title, suite_digest=suite_digest(assignment)
+        ),
+        submission=_submission_info(job, submission),
+        status=status,
+        score=Score(
+            earned=sum(check.earned for check in checks),
+            possible=sum(check.points for check in checks),
+        ),
+        message=message,
+        notes=notes,
+        checks=checks,
+        output=Output(text=text, truncated=truncated),
+        sandbox=_sandbox_info(bench),
+        environment=Environment(
+            grader=grader.__version__,
+            python=platform.python_version(),
+            torch=str(torch.__version__),
+            platform=platform.system(),
+        ),
+        seed=job.seed,
+        started_at=started_at.isoformat(timespec="seconds"),
+        duration_s=duration,
+    )
+
+
+def _submission_info(job: Job, submission: Submission | None) -> SubmissionInfo:
+    if submission is None:
+        return SubmissionInfo(id=Path(job.submission).name, digest="")
+    files = [submission.main, *submission.helpers]
+    return SubmissionInfo(
+        id=submission.id,
+        digest=submission.digest,
+        files=[FileInfo(name=file.name, digest=file.digest) for file in files],
+    )
+
+
+def _sandbox_info(bench: Bench | None) -> SandboxInfo:
+    """What the first worker said of itself before it had seen any student code."""
+    ready = bench.process.ready if bench is not None and bench.process is not None else None
+    if ready is None:
+        return SandboxInfo(level="none")
+    not_enforced = [*ready.not_enforced, *KERNEL_LAYERS]
+    return SandboxInfo(level="partial", enforced=ready.enforced, not_enforced=not_enforced)

@@ -1,0 +1,171 @@
+"""The student's ``nn.Module``, mirrored: its parameters are here, its computation is there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from grader.course.model import Signature
+from grader.sandbox.errors import ProtocolError
+from grader.sandbox.messages import Assigned, Convert, Inspected, LoadWeights, Module
+from grader.sandbox.tensors import NAMES, Packer, unpack
+from grader.session.calls import Exchange, RemoteObject, accept
+from grader.session.returns import check_returned
+from grader.session.transport import Transport
+
+
+class _Mirror(torch.nn.Module):
+    """A part of a remote module: holds parameters, computes nothing."""
+
+    def __getitem__(self, index: int) -> torch.nn.Module:
+        return self.get_submodule(str(index))
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+
+class RemoteModule(_Mirror):
+    """An ``nn.Module`` whose parameters mirror, by name, those of the student's module.
+
+    The mirror is what counts: values set here (``load_state_dict``, an optimiser, in place) are
+    sent along with the next call. Gradients of parameters arrive in the mirror.
+    """
+
+    def __init__(self, transport: Transport, number: int, name: str, signature: Signature) -> None:
+        super().__init__()
+        self._transport = transport
+        self._signature = signature
+        self._remote_name = name
+        self._sent: dict[str, torch.Tensor] = {}
+        self.remote_id = number
+
+    def forward(self, *arguments: Any, **options: Any) -> Any:
+        """Call the student's ``forward``, in training or evaluation as this module is."""
+        call = Exchange(self._transport, arguments, options, self._signature, self)
+        result = call.run(handle=self.remote_id)
+        return check_returned(result, self._signature.returns, self._remote_name)
+
+    def load_weights(self, weights: dict[str, torch.Tensor]) -> None:
+        """Set the declared parameters: by the student's ``load_weights``, else by name.
+
+        ``weights`` maps names such as ``W_q.weight`` to tensors. Raises StudentError, of kind
+        ``weights`` where a declared parameter is not there.
+        """
+        packer = Packer()
+        indices = {name: packer.add(tensor) for name, tensor in weights.items()}
+        request = LoadWeights(handle=self.remote_id, weights=indices, tensors=packer.specs)
+        reply, blob = self._transport.ask(request, packer.blob, Inspected)
+        inspected = accept(reply)
+        self.mirror(inspected.module, unpack(inspected.tensors, blob))
+
+    def to(self, *arguments: Any, **options: Any) -> RemoteModule:
+        """As ``nn.Module.to``, here and there; for a dtype or a device."""
+        device, dtype, _, _ = torch._C._nn._parse_to(*arguments, **options)
+        request = Convert(
+            handle=self.remote_id,
+            dtype=None if dtype is None else NAMES[dtype],
+            device=None if device is None else device.type,
+        )
+        self._send_assigned()
+        reply, blob = self._transport.ask(request, b"", Inspected)
+        inspected = accept(reply)
+        self.mirror(inspected.module, unpack(inspected.tensors, blob))
+        return self
+
+    def float(self) -> RemoteModule:
+        return self.to(torch.float32)
+
+    def double(self) -> RemoteModule:
+        return self.to(torch.float64)
+
+    def half(self) -> RemoteModule:
+        return self.to(torch.float16)
+
+    def bfloat16(self) -> RemoteModule:
+        return self.to(torch.bfloat16)
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            if name.startswith("_") or "remote_id" not in self.__dict__:
+                raise
+        return getattr(RemoteObject(self._transport, self.remote_id, "", None), name)
+
+    def assigned(self, packer: Packer) -> Assigned:
+        """What has to be sent before a call: parameters changed here since the last time."""
+        changed = {}
+        for name, parameter in self.named_parameters():
+            value = parameter.detach()
+            sent = self._sent.get(name)
+            if sent is None or not (value.is_meta or torch.equal(value, sent)):
+                changed[name] = packer.add(value)
+                self._sent[name] = value.clone()
+        return Assigned(handle=self.remote_id, tensors=changed, training=self.training)
+
+    def _send_assigned(self) -> None:
+        if any(
+            not (p.is_meta or torch.equal(p.detach(), self._sent[n]))
+            for n, p in self.named_parameters()
+        ):
+            reading = Exchange(self._transport, (), {}, None, self)
+            reading.run(handle=self.remote_id, name="named_parameters")
+
+    def mirror(self, module: Module, tensors: list[torch.Tensor]) -> None:
+        """Take over the parameters, buffers and submodules of the student's module.
+
+        Raises ProtocolError for a description that makes no sense.
+        """
+        try:
+            self._take_over(module, tensors)
+        except (IndexError, KeyError, AttributeError, AssertionError, RuntimeError):
+            raise ProtocolError("it described a module that makes no sense") from None
+
+    def _take_over(self, module: Module, tensors: list[torch.Tensor]) -> None:
+        for path in module.submodules:
+            self._container(path)
+        known = dict(self.named_parameters(remove_duplicate=False))
+        present = {parameter.name for parameter in module.parameters}
+        for name in known.keys() - present:
+            container, leaf = self._parent(name)
+            del container._parameters[leaf]
+        mirrored: dict[str, torch.nn.Parameter] = {}
+        self._sent.clear()
+        for described in module.parameters:
+            tensor = tensors[described.tensor]
+            mine = known.get(described.name)
+            if described.same_as is not None:
+                mine = mirrored[described.same_as]
+            elif mine is None or _kind(mine) != _kind(tensor):
+                trained = tensor.dtype.is_floating_point
+                mine = torch.nn.Parameter(tensor, requires_grad=trained)
+            else:
+                with torch.no_grad():
+                    mine.copy_(tensor)
+            mirrored[described.name] = mine
+            container, leaf = self._parent(described.name)
+            container._parameters[leaf] = mine
+            if described.same_as is None:
+                self._sent[described.name] = mine.detach().clone()
+        for described in module.buffers:
+            container, leaf = self._parent(described.name)
+            container._buffers[leaf] = tensors[described.tensor]
+
+    def _parent(self, name: str) -> tuple[torch.nn.Module, str]:
+        path, _, leaf = name.rpartition(".")
+        return self._container(path), leaf
+
+    def _container(self, path: str) -> torch.nn.Module:
+        container: torch.nn.Module = self
+        for part in path.split(".") if path else ():
+            if part not in container._modules:
+                container._modules[part] = _Mirror()
+            inner = container._modules[part]
+            assert inner is not None
+            container = inner
+        return container
+
+
+def _kind(tensor: torch.Tensor) -> tuple[torch.Size, torch.dtype, torch.device]:
+    return tensor.shape, tensor.dtype, tensor.device

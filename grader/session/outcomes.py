@@ -1,0 +1,184 @@
+"""What became of one check: from the exception that ended it to words for the student."""
+
+from __future__ import annotations
+
+import builtins
+import traceback
+from typing import Any
+
+import msgspec
+
+from grader.course.submission import Submission
+from grader.report.model import Location, Status
+from grader.sandbox.errors import WorkerLost, WorkerTimeout
+from grader.session.errors import (
+    CheckFailure,
+    GraderFault,
+    MissingExport,
+    OutOfTime,
+    StudentError,
+    SubmissionUnusable,
+)
+
+
+class Outcome(msgspec.Struct, kw_only=True):
+    """How one run of one case of a check ended."""
+
+    status: Status
+    message: str = ""
+    """Fit for a student's eyes even if the check is hidden."""
+    detail: str = ""
+    """What only a public check, or an instructor's report, may show."""
+    location: Location | None = None
+    signature: str = ""
+    """Equal for errors that have one cause: their type and line."""
+    unusable: bool = False
+    """The submission could not be imported: no check can be run."""
+    state_dependent: bool = False
+    output: str = ""
+    truncated: bool = False
+    seconds: float = 0.0
+
+    @property
+    def passed(self) -> bool:
+        return self.status is Status.PASSED
+
+    @property
+    def may_improve(self) -> bool:
+        """Whether a fresh worker could give another outcome."""
+        return not self.unusable and self.status not in (
+            Status.PASSED,
+            Status.NOT_STARTED,
+            Status.NOT_RUN,
+            Status.SKIPPED,
+        )
+
+
+def outcome_of(error: BaseException | None, submission: Submission | None) -> Outcome:
+    """Classify what ended a check. Raises GraderFault for what is not the student's doing."""
+    match error:
+        case None:
+            return Outcome(status=Status.PASSED)
+        case SubmissionUnusable():
+            outcome = outcome_of(error.cause, submission)
+            outcome.unusable = True
+            return _import_words(outcome, error.cause)
+        case GraderFault():
+            raise error
+        case StudentError():
+            return _raised(error, submission)
+        case MissingExport():
+            return Outcome(status=Status.ERROR, message=str(error), signature=str(error))
+        case WorkerTimeout():
+            return Outcome(
+                status=Status.TIMEOUT,
+                message="Your code did not finish in time. Is there a loop that never ends?",
+            )
+        case WorkerLost():
+            words = f"Your code ended its own process: {error.how}."
+            return Outcome(status=Status.CRASHED, message=words, signature=words)
+        case OutOfTime():
+            return Outcome(
+                status=Status.NOT_RUN,
+                message="Not run: the time for the whole submission was used up.",
+            )
+        case CheckFailure():
+            return Outcome(status=Status.FAILED, message=error.message, detail=error.detail)
+        case AssertionError():
+            return Outcome(
+                status=Status.FAILED,
+                message="This property does not hold.",
+                detail=str(error)[:2000],
+            )
+    if type(error).__name__ == "Skipped":
+        return Outcome(status=Status.SKIPPED, message=str(error))
+    return Outcome(
+        status=Status.FAILED,
+        message="What your code returned could not be examined: it does not have the right form.",
+        detail="".join(traceback.format_exception(error, limit=-3))[-2000:],
+    )
+
+
+def _raised(error: StudentError, submission: Submission | None) -> Outcome:
+    raised = error.raised
+    location = _locate(error, submission)
+    if error.is_stub:
+        return Outcome(status=Status.NOT_STARTED, message="Not started.", location=location)
+    where = f" at line {location.line}" if location else ""
+    words = {
+        "syntax": f"Python cannot read your file: there is a syntax error{where}.",
+        "signature": "Your code cannot be called the way the assignment declares.",
+        "weights": "The declared parameters could not be set in your module.",
+    }.get(raised.kind, f"Your code raised {type_in_words(error)}{where}.")
+    return Outcome(
+        status=Status.ERROR,
+        message=words,
+        detail=raised.message,
+        location=location,
+        signature=f"{raised.kind}/{raised.type}/{location.line if location else 0}",
+    )
+
+
+def type_in_words(error: StudentError) -> str:
+    """The error's type; a name that a student made up is not repeated, as it could carry data."""
+    name = error.raised.type
+    if isinstance(getattr(builtins, name, None), type):
+        return name
+    if error.raised.bases and error.raised.bases[0] != "Exception":
+        return f"an exception of its own (a {error.raised.bases[0]})"
+    return "an exception of its own"
+
+
+def _locate(error: StudentError, submission: Submission | None) -> Location | None:
+    """The line that raised, its text taken from our copy of the file and not from the worker."""
+    frame = error.frame
+    if frame is None:
+        return None
+    if submission is None:
+        return Location(file=frame.file, line=frame.line, text=frame.text)
+    sources = {submission.main.module: submission.main}
+    sources |= {helper.module.rpartition(".")[2]: helper for helper in submission.helpers}
+    source = sources.get(frame.file.removesuffix(".py"))
+    if source is None:
+        return None
+    lines = source.text.split("\n")
+    if not 0 < frame.line <= len(lines):
+        return None
+    text = lines[frame.line - 1].strip()
+    if source.origins is not None:
+        origin = source.origins[frame.line - 1] if frame.line <= len(source.origins) else ""
+        text = f"{text}  ({origin})" if origin else text
+    return Location(file=source.name, line=frame.line, text=text[:200])
+
+
+def _import_words(outcome: Outcome, cause: Exception) -> Outcome:
+    """Say that it happened at import, where no hidden input is near: the message can be shown."""
+    if isinstance(cause, WorkerTimeout):
+        outcome.message = "Your file was still running when the time for importing it was over."
+    elif isinstance(cause, WorkerLost):
+        outcome.message = f"Importing your file ended the process: {cause.how}."
+    elif isinstance(cause, StudentError):
+        raised = cause.raised
+        if raised.kind != "syntax":
+            outcome.message = f"Importing your file raised {raised.type}."
+        if outcome.location is not None and raised.kind != "syntax":
+            outcome.message = (
+                f"Importing your file raised {raised.type} at line {outcome.location.line}."
+            )
+        if raised.message:
+            outcome.message += f" {raised.message}"
+        if "ModuleNotFoundError" in raised.bases:
+            outcome.message += ". Only torch, numpy and the standard library are sure to be there."
+    outcome.detail = ""
+    outcome.signature = "import"
+    return outcome
+
+
+def as_property(outcome: Outcome) -> dict[str, Any]:
+    """An outcome as the plain data that travels in a pytest report."""
+    return msgspec.to_builtins(outcome)  # type: ignore[no-any-return]
+
+
+def from_property(data: dict[str, Any]) -> Outcome:
+    """The inverse of ``as_property``."""
+    return msgspec.convert(data, Outcome)

@@ -1,0 +1,157 @@
+"""The pytest plugin: suites run in any pytest, against any submission.
+
+``pytest tests/hidden/test_gqa.py --submission gqa.py`` grades a file the way ``grade run`` does.
+Tests that declare no check are left alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from _pytest.runner import runtestprotocol
+
+from grader.session.checks import declared_check
+
+if TYPE_CHECKING:
+    from grader.session.bench import Bench, Benches
+    from grader.session.draw import Draw
+    from grader.session.outcomes import Outcome
+    from grader.session.student import Student
+
+_ERROR = pytest.StashKey[BaseException | None]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("grader", "grading of attention components")
+    group.addoption("--submission", type=Path, help="grade this file or folder")
+    group.addoption("--grader-seed", type=int, default=0, help="seed of the inputs (default: 0)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not config.pluginmanager.has_plugin("grader-checks"):
+        config.pluginmanager.register(PlainChecks(config), "grader-checks")
+
+
+class Checks:
+    """Runs checks: each on a bench, and once more in a fresh worker if it fails."""
+
+    def bench_for(self, suite: Path) -> Bench:
+        raise NotImplementedError
+
+    def is_settled(self, item: pytest.Item) -> bool:
+        """Whether the check that ``item`` is a case of needs no further case."""
+        return False
+
+    def finished(self, item: pytest.Item, outcome: Outcome) -> None:
+        """Called once for each case of a check."""
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(
+        self, item: pytest.Item, nextitem: pytest.Item | None
+    ) -> bool | None:
+        if declared_check(getattr(item, "function", None)) is None:
+            return None
+        if self.is_settled(item):
+            return True
+        from grader.session.outcomes import as_property
+
+        item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        reports, outcome, bench = self._attempt(item, nextitem)
+        if outcome.may_improve and bench.can_retry:
+            bench.discard()
+            reports, outcome, bench = self._attempt(item, nextitem)
+            outcome.state_dependent = outcome.passed
+        reports[-1].user_properties.append(("outcome", as_property(outcome)))
+        self.finished(item, outcome)
+        for report in reports:
+            item.ihook.pytest_runtest_logreport(report=report)
+        item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        return True
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, Any, Any]:
+        if call.excinfo is not None and item.stash.get(_ERROR, None) is None:
+            item.stash[_ERROR] = call.excinfo.value
+        return (yield)
+
+    def _attempt(
+        self, item: pytest.Item, nextitem: pytest.Item | None
+    ) -> tuple[list[pytest.TestReport], Outcome, Bench]:
+        from grader.sandbox.errors import WorkerLost
+        from grader.session.outcomes import outcome_of
+
+        bench = self.bench_for(item.path)
+        item.stash[_ERROR] = None
+        started = time.perf_counter()
+        reports = runtestprotocol(item, log=False, nextitem=nextitem)
+        error = item.stash[_ERROR]
+        outcome = outcome_of(error, bench.submission)
+        outcome.output, outcome.truncated = bench.take_output()
+        if isinstance(error, WorkerLost):
+            bench.discard()
+        outcome.seconds = time.perf_counter() - started
+        return reports, outcome, bench
+
+
+class PlainChecks(Checks):
+    """Benches as the command line of pytest asks for them."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._benches: Benches | None = None
+
+    def bench_for(self, suite: Path) -> Bench:
+        from grader.session.bench import Benches
+
+        if self._benches is None:
+            option: Callable[[str], Any] = self._config.getoption
+            submission = option("--submission")
+            if submission is not None:
+                submission = Path(self._config.invocation_params.dir, submission)
+            self._benches = Benches(submission, option("--grader-seed"))
+        return self._benches.for_suite(suite)
+
+    def pytest_unconfigure(self) -> None:
+        if self._benches is not None:
+            with self._benches:
+                pass
+
+
+def _bench(request: pytest.FixtureRequest) -> Bench:
+    checks = request.config.pluginmanager.get_plugin("grader-checks")
+    assert isinstance(checks, Checks)
+    return checks.bench_for(request.path)
+
+
+@pytest.fixture
+def draw(request: pytest.FixtureRequest) -> Draw:
+    """Random inputs of this check, repeatable from the run's seed."""
+    from grader.session.draw import Draw
+
+    return Draw(_bench(request).seed, request.node.name)
+
+
+@pytest.fixture
+def student(request: pytest.FixtureRequest) -> Student:
+    """The student's module."""
+    bench = _bench(request)
+    bench.begin(request.node.name)
+    return bench.student
+
+
+@pytest.fixture
+def reference(request: pytest.FixtureRequest) -> Student:
+    """The reference, used like the student."""
+    return _bench(request).reference
+
+
+@pytest.fixture
+def forbidden_uses(request: pytest.FixtureRequest) -> list[Any]:
+    """Where the submission uses what its assignment forbids, found without running it."""
+    return _bench(request).forbidden_uses

@@ -1,0 +1,243 @@
+"""The student's module in a worker: started when needed, started again when lost."""
+
+from __future__ import annotations
+
+import difflib
+import time
+from pathlib import Path
+from typing import Literal, TypeAlias, TypeVar
+
+import msgspec
+
+from grader.course.model import Assignment, Limits
+from grader.sandbox.client import ForkServer, Worker
+from grader.sandbox.errors import WorkerLost, WorkerTimeout
+from grader.sandbox.messages import (
+    Analyse,
+    Analysed,
+    BeginCheck,
+    Confinement,
+    Done,
+    ForbiddenUse,
+    Load,
+    Loaded,
+    Raised,
+    Ready,
+    Request,
+    Unusable,
+)
+from grader.session.errors import (
+    MissingExport,
+    OutOfTime,
+    StudentError,
+    SubmissionUnusable,
+    student_error,
+)
+
+R = TypeVar("R", bound=msgspec.Struct)
+Mode: TypeAlias = Literal["whole", "definitions"]
+
+SLOW_IMPORT_SECONDS = 2.0
+"""A file that takes longer to import is imported once; later workers take its definitions."""
+
+
+class StudentProcess:
+    """A transport to a worker that has imported the student's file."""
+
+    def __init__(
+        self,
+        server: ForkServer,
+        assignment: Assignment,
+        main: Path,
+        *,
+        definitions_first: bool = False,
+    ) -> None:
+        self._server = server
+        self._assignment = assignment
+        self._limits: Limits = assignment.limits
+        self._main = main
+        self._worker: Worker | None = None
+        self._definitions_first = definitions_first
+        self._mode: Mode | None = None
+        self._import_seconds = 0.0
+        self._checks_served = 0
+        self._unusable: SubmissionUnusable | None = None
+        self._submission_deadline = time.monotonic() + self._limits.submission_seconds
+        self._check_deadline = self._submission_deadline
+        self.ready: Ready | None = None
+        """What the first worker said of its confinement, before any student code ran."""
+        self.notes: list[str] = []
+        self.defined: list[str] = []
+        """Names that the file defines, once it has been imported."""
+        self.missing: list[str] = []
+        """Declared exports that the file does not give."""
+        self.import_output: tuple[str, bool] = ("", False)
+
+    @property
+    def used(self) -> bool:
+        """Whether the current worker has served an earlier check."""
+        return self._checks_served > 1
+
+    def begin_check(self, seed: int) -> None:
+        """Make a worker ready for a check and start the check's time.
+
+        Raises SubmissionUnusable if the file cannot be imported, OutOfTime at the end of the
+        submission's time.
+        """
+        if time.monotonic() >= self._submission_deadline:
+            raise OutOfTime
+        self._ensure()
+        self._start_clock(self._limits.check_seconds)
+        self.ask(BeginCheck(seed=seed), b"", Done)
+        self._checks_served += 1
+
+    def ask(
+        self, request: Request, blob: bytes | bytearray, expected: type[R]
+    ) -> tuple[R | Raised | Unusable, bytes | bytearray]:
+        if self._worker is None:
+            raise WorkerLost("it has ended during this check")
+        return self._worker.request(request, blob, expected, self._check_deadline)
+
+    def take_output(self) -> tuple[str, bool]:
+        """What the student's code printed since the last time, and whether some was dropped."""
+        return ("", False) if self._worker is None else self._worker.take_output()
+
+    def discard(self) -> None:
+        """End the current worker; the next check gets a fresh one."""
+        if self._worker is not None:
+            self._worker.kill()
+            self._worker = None
+
+    close = discard
+
+    def require(self, export: str) -> None:
+        """Raise MissingExport if the file does not define ``export``."""
+        if export in self.missing:
+            near = difflib.get_close_matches(export, self.defined, 1, cutoff=0.75)
+            raise MissingExport(export, near[0] if near else None)
+
+    def forbidden_uses(self) -> list[ForbiddenUse]:
+        """Uses of what the assignment forbids, found in a worker that does not run the file."""
+        if not self._assignment.forbidden:
+            return []
+        worker = self._spawn()
+        try:
+            request = Analyse(path=str(self._main), forbidden=self._assignment.forbidden)
+            self._start_clock(self._limits.import_seconds)
+            reply, _ = worker.request(request, b"", Analysed, self._check_deadline)
+        finally:
+            worker.kill()
+        return reply.uses if isinstance(reply, Analysed) else []
+
+    def _start_clock(self, seconds: float) -> None:
+        self._check_deadline = min(time.monotonic() + seconds, self._submission_deadline)
+
+    def _spawn(self) -> Worker:
+        confinement = Confinement(
+            memory_bytes=self._limits.memory_bytes,
+            cpu_seconds=int(self._limits.submission_seconds) + 1,
+        )
+        worker = self._server.spawn(self._main.parent, confinement)
+        worker.keep_output = self._limits.output_bytes
+        ready = worker.wait_ready()
+        self.ready = self.ready or ready
+        return worker
+
+    def _ensure(self) -> None:
+        """Have a live worker with the file imported."""
+        if self._unusable is not None:
+            raise self._unusable
+        if self._worker is not None and self._worker.alive:
+            return
+        if self._mode is None:
+            self._mode = self._choose_mode()
+        elif (problem := self._try(self._mode)) is not None:
+            raise SubmissionUnusable(problem)
+
+    def _choose_mode(self) -> Mode:
+        """Import the file as it is, or by its definitions alone if that gives more; and keep it."""
+        modes: list[Mode] = ["whole", "definitions"]
+        if self._definitions_first:
+            modes.reverse()
+        problems: dict[Mode, Exception] = {}
+        missing: dict[Mode, int] = {}
+        for mode in modes:
+            problem = self._try(mode)
+            if problem is None:
+                missing[mode] = len(self.missing)
+                if not self.missing:
+                    break
+            else:
+                problems[mode] = problem
+                if isinstance(problem, StudentError) and problem.raised.kind == "syntax":
+                    break
+        if not missing:
+            self._unusable = SubmissionUnusable(problems[modes[0]])
+            raise self._unusable
+        best = min(missing, key=lambda mode: missing[mode])
+        if best != mode and self._try(best) is not None:
+            raise SubmissionUnusable(WorkerLost("it could be imported once, and then no more"))
+        if best == "definitions" and "whole" in problems and not self._definitions_first:
+            self.notes.append(
+                _why_definitions_alone(problems["whole"], self._limits.import_seconds)
+            )
+        if best == "whole" and self._import_seconds > SLOW_IMPORT_SECONDS:
+            return "definitions" if self._definitions_suffice() else best
+        return best
+
+    def _definitions_suffice(self) -> bool:
+        """Whether later workers may skip what makes the import slow."""
+        found = self.missing
+        kept, self._worker = self._worker, None
+        suffice = self._try("definitions") is None and self.missing == found
+        self.discard()
+        self._worker = kept
+        self.missing = found
+        return suffice
+
+    def _try(self, mode: Mode) -> Exception | None:
+        """Import the file in a fresh worker; returns what went wrong."""
+        self.discard()
+        try:
+            self._load(mode)
+        except (StudentError, WorkerLost) as problem:
+            self.discard()
+            return problem
+        return None
+
+    def _load(self, mode: Mode) -> None:
+        self._worker = worker = self._spawn()
+        self._checks_served = 0
+        exports = list(self._assignment.exports)
+        request = Load(
+            path=str(self._main),
+            module=self._main.stem,
+            exports=exports,
+            definitions_only=mode == "definitions",
+        )
+        started = time.monotonic()
+        self._start_clock(self._limits.import_seconds)
+        try:
+            reply, _ = worker.request(request, b"", Loaded, self._check_deadline)
+        finally:
+            self._import_seconds = time.monotonic() - started
+            output = worker.take_output()
+            if output[0] or not self.import_output[0]:
+                self.import_output = output
+        if isinstance(reply, Raised):
+            raise student_error(reply)
+        assert isinstance(reply, Loaded)
+        self.defined = reply.defined
+        self.missing = [name for name in exports if name not in reply.exports]
+
+
+def _why_definitions_alone(problem: Exception, limit: float) -> str:
+    advice = 'put what is not a definition under `if __name__ == "__main__":`.'
+    if isinstance(problem, WorkerTimeout):
+        what = f"Your file was still running {limit:g} s after its import began"
+    elif isinstance(problem, StudentError):
+        line = f" at line {problem.frame.line}" if problem.frame else ""
+        what = f"Your file raised {problem.raised.type}{line} when it was imported"
+    else:
+        what = f"Your file ended the process when it was imported ({problem})"
+    return f"{what}, so its imports, definitions and simple assignments were graded alone: {advice}"

@@ -1,0 +1,45 @@
+"""What crosses between the command line and the grading process."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+from grader.report.model import Status
+
+
+class Job(msgspec.Struct, tag=True, tag_field="is", kw_only=True):
+    """One submission to grade for one assignment; paths are absolute."""
+
+    submission: str
+    course: str
+    assignment: str
+    seed: int
+    public_only: bool = False
+    check_seconds: float | None = None
+    """Overrides the assignment's limit."""
+
+
+class Progress(msgspec.Struct, tag=True, tag_field="is", kw_only=True):
+    """A check has ended; ``done`` of ``total`` cases have."""
+
+    title: str
+    status: Status
+    done: int
+    total: int
+
+
+class Graded(msgspec.Struct, tag=True, tag_field="is", kw_only=True):
+    """The report follows as the frame's blob, since it can be larger than a message may be."""
+
+
+class Fault(msgspec.Struct, tag=True, tag_field="is", kw_only=True):
+    """The grader could not do its work; ``message`` says what to mend."""
+
+    message: str
+    wrong_course: bool = False
+    """Whether the course is what has to be mended."""
+
+
+Event: TypeAlias = Progress | Graded | Fault

@@ -1,0 +1,87 @@
+"""The grading process: one import of torch for everything that grades.
+
+It is started with a clean environment, imports torch, forks the fork server, and only then learns
+what to grade. Each job is graded in a fork of its own, so that nothing of one reaches the next.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import signal
+import socket
+import sys
+
+import msgspec
+import torch
+
+from grader.sandbox import frames, process
+from grader.sandbox.client import ForkServer
+from grader.sandbox.forkserver import start
+from grader.session.protocol import Event, Fault, Graded, Job, Progress
+
+_jobs: msgspec.msgpack.Decoder[Job] = msgspec.msgpack.Decoder(Job)
+
+
+def main() -> None:
+    """Serve jobs from the socket whose descriptor is the only argument, until it closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    process.die_with_parent(os.getppid())
+    sock = socket.socket(fileno=int(sys.argv[1]))
+    _, control = start()
+    server = ForkServer(control)
+    process.set_dumpable(False)
+    # Hidden suites and references enter this process only from here on.
+    torch.set_num_threads(1)
+    from grader.session.grading import warm_up
+
+    warm_up()
+    gc.collect()
+    gc.freeze()
+    while True:
+        try:
+            job, _ = frames.receive(sock, _jobs)
+        except EOFError:
+            server.close()
+            return
+        _grade_in_fork(job, sock, server)
+
+
+def _grade_in_fork(job: Job, sock: socket.socket, server: ForkServer) -> None:
+    me = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            process.die_with_parent(me)
+            event, blob = _grade(job, sock, server)
+            frames.send(sock, event, blob)
+            status = 0
+        finally:
+            os._exit(status)
+    _, status = os.waitpid(pid, 0)
+    with contextlib.suppress(Exception):
+        server.kill_all()
+    if status != 0:
+        frames.send(sock, Fault(message="the process that graded it ended before it was done"))
+
+
+def _grade(job: Job, sock: socket.socket, server: ForkServer) -> tuple[Event, bytes]:
+    from grader.course.model import CourseError
+    from grader.session.grading import grade
+
+    def report_progress(progress: Progress) -> None:
+        frames.send(sock, progress)
+
+    try:
+        report = grade(job, server, report_progress)
+        return Graded(), msgspec.json.encode(report)
+    except CourseError as error:
+        return Fault(message=str(error), wrong_course=True), b""
+    except Exception as error:
+        return Fault(message=f"{type(error).__name__}: {error}"), b""
+
+
+if __name__ == "__main__":
+    main()

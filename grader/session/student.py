@@ -1,0 +1,58 @@
+"""The ``student`` proxy: a module that lives elsewhere, used as if it had been imported."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+from grader.course.model import Export, Signature
+from grader.session.calls import Exchange, RemoteObject
+from grader.session.errors import CheckFailure
+from grader.session.modules import RemoteModule
+from grader.session.returns import check_returned
+from grader.session.transport import Transport
+
+
+class Student:
+    """A student's module. Its exports are attributes; tensors go in, tensors come out.
+
+    Results are connected to autograd in the inputs and in module parameters. What the student's
+    code raises arrives as ``StudentError``, which is also a ``ValueError`` where it was one.
+    """
+
+    def __init__(self, transport: Transport, exports: dict[str, Export]) -> None:
+        self._transport = transport
+        self._exports = exports
+
+    def __getattr__(self, name: str) -> RemoteFunction:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name not in self._exports:
+            near = difflib.get_close_matches(name, self._exports, 1)
+            suggestion = f"; did you mean {near[0]}?" if near else ""
+            raise AttributeError(f"the assignment declares no export {name}{suggestion}")
+        return RemoteFunction(self._transport, name, self._exports[name])
+
+
+class RemoteFunction:
+    """An export: a function, or a class to construct."""
+
+    def __init__(self, transport: Transport, name: str, export: Export) -> None:
+        self._transport = transport
+        self._export = export
+        self.__name__ = name
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        """Call it; a class of ``nn.Module`` gives a ``RemoteModule``."""
+        self._transport.require(self.__name__)
+        call = Exchange(self._transport, arguments, options, self._export)
+        result = call.run(name=self.__name__)
+        if call.module is not None:
+            assert isinstance(result, RemoteObject)
+            forward = self._export.forward or Signature()
+            module = RemoteModule(self._transport, result.remote_id, self.__name__, forward)
+            module.mirror(call.module, call.tensors)
+            return module
+        if self._export.forward is not None:
+            raise CheckFailure(f"{self.__name__} is not a class derived from torch.nn.Module.")
+        return check_returned(result, self._export.returns, self.__name__)

@@ -1,0 +1,114 @@
+"""What the targets on a command line mean: which files to grade, for which assignments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from grader.course.loading import course_assignment, find_course, load_course
+from grader.course.model import Assignment, Course, CourseError
+from grader.session.protocol import Job
+
+
+class Target(msgspec.Struct, kw_only=True):
+    """One submission for one assignment."""
+
+    submission: Path
+    assignment: str
+    course: Path
+    course_title: str
+
+    def job(self, *, seed: int, check_seconds: float | None, public_only: bool) -> Job:
+        """The job of grading it."""
+        return Job(
+            submission=str(self.submission),
+            course=str(self.course),
+            assignment=self.assignment,
+            seed=seed,
+            check_seconds=check_seconds,
+            public_only=public_only,
+        )
+
+
+def resolve_targets(
+    words: tuple[str, ...], *, assignment: str | None = None, course: str | None = None
+) -> list[Target]:
+    """The submissions that ``words`` name, in their order; every assignment's if there are none.
+
+    A word is an assignment's id, a file, or a folder: a student's, holding one or more of the
+    assignments. ``course`` defaults to the one around the current folder, or else around the first
+    target. Raises CourseError, saying what is wrong and what to do.
+    """
+    loaded = load_course(_course_root(words, course))
+    wanted = None if assignment is None else course_assignment(loaded, assignment)
+    if not words:
+        every = [wanted] if wanted else list(loaded.assignments.values())
+        if not every:
+            raise CourseError(f"the course in {loaded.root} has no assignments")
+        return [_target(loaded, one, one.stub) for one in every]
+    return [target for word in words for target in _resolve(word, loaded, wanted)]
+
+
+def _course_root(words: tuple[str, ...], course: str | None) -> Path:
+    if course is not None:
+        return Path(course).absolute()
+    starts = [Path.cwd(), *(Path(word).absolute() for word in words if Path(word).exists())]
+    problem: CourseError | None = None
+    for start in starts:
+        try:
+            return find_course(start)
+        except CourseError as error:
+            problem = problem or error
+    assert problem is not None
+    raise problem
+
+
+def _resolve(word: str, course: Course, wanted: Assignment | None) -> list[Target]:
+    path = Path(word).absolute()
+    if word in course.assignments and not path.is_file():
+        return [_target(course, course.assignments[word], course.assignments[word].stub)]
+    if not path.exists():
+        if "/" not in word and "." not in word:
+            course_assignment(course, word)  # raises, naming the ids that there are
+        raise CourseError(f"{word}: there is no such file or folder")
+    if wanted is not None:
+        return [_target(course, wanted, path)]
+    if path.is_dir():
+        found = [one for one in course.assignments.values() if _holds(path, one)]
+        if found:
+            return [_target(course, one, path) for one in found]
+    else:
+        by_name = [one for one in course.assignments.values() if _is_named_for(path, one)]
+        if len(by_name) == 1:
+            return [_target(course, by_name[0], path)]
+    if len(course.assignments) == 1:
+        return [_target(course, next(iter(course.assignments.values())), path)]
+    raise CourseError(
+        f"{word}: which assignment is it for? Say so with --assignment "
+        f"({', '.join(course.assignments)})"
+    )
+
+
+def _holds(folder: Path, assignment: Assignment) -> bool:
+    """Whether a student's folder has the assignment's file where it is looked for."""
+    places = ("", assignment.id, f"assignments/{assignment.id}")
+    return any((folder / place / assignment.file).is_file() for place in places)
+
+
+def _is_named_for(path: Path, assignment: Assignment) -> bool:
+    """Whether a file's name, or its folder's, says which assignment it is for."""
+    stem = Path(assignment.file).stem
+    name = path.stem
+    copies = name.removeprefix(stem)
+    is_copy = name.startswith(stem) and not copies.strip(" ()-_0123456789")
+    return is_copy or path.parent.name == assignment.id
+
+
+def _target(course: Course, assignment: Assignment, submission: Path) -> Target:
+    return Target(
+        submission=submission,
+        assignment=assignment.id,
+        course=course.root,
+        course_title=course.title,
+    )

@@ -1,0 +1,63 @@
+"""Where requests about a student's module are answered."""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from grader.sandbox.executor import Executor
+from grader.sandbox.messages import BeginCheck, Done, Raised, Request, Unusable
+from grader.session.errors import GraderFault
+
+R = TypeVar("R", bound=msgspec.Struct)
+
+
+class Transport(Protocol):
+    """Takes requests to wherever the module lives."""
+
+    def ask(
+        self, request: Request, blob: bytes | bytearray, expected: type[R]
+    ) -> tuple[R | Raised | Unusable, bytes | bytearray]:
+        """Answer one request; raises WorkerLost where the module lives in a process that ends."""
+        ...
+
+    def begin_check(self, seed: int) -> None:
+        """Prepare for the next check."""
+        ...
+
+    def require(self, export: str) -> None:
+        """Raise MissingExport if the module lacks ``export``."""
+        ...
+
+
+class InProcess:
+    """Answers in this process; for trusted modules, such as the reference."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+
+    def ask(
+        self, request: Request, blob: bytes | bytearray, expected: type[R]
+    ) -> tuple[R | Raised | Unusable, bytes | bytearray]:
+        reply, data = self._executor.handle(request, blob)
+        assert isinstance(reply, expected | Raised | Unusable)
+        return reply, data
+
+    def require(self, export: str) -> None:
+        pass
+
+    def begin_check(self, seed: int) -> None:
+        self.ask(BeginCheck(seed=seed), b"", Done)
+
+
+class TrustedReference(InProcess):
+    """Answers for the reference, whose errors are the grader's own."""
+
+    def ask(
+        self, request: Request, blob: bytes | bytearray, expected: type[R]
+    ) -> tuple[R | Raised | Unusable, bytes | bytearray]:
+        reply, data = super().ask(request, blob, expected)
+        if isinstance(reply, Raised | Unusable):
+            raise GraderFault(f"the reference failed: {reply}")
+        return reply, data

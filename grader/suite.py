@@ -1,0 +1,44 @@
+"""What suites are written with: one import for authors of checks.
+
+The pytest plugin brings the fixtures ``student``, ``reference``, ``draw``, ``forbidden_uses``.
+"""
+
+from grader.session.assertions import (
+    BFLOAT16,
+    FLOAT32,
+    STACK,
+    assert_close,
+    assert_dtype,
+    assert_finite,
+    assert_raises,
+    assert_rows_sum_to_one,
+    assert_same_gradients,
+    assert_shape,
+    assert_unchanged,
+    gradients,
+    normalised_axis,
+    tolerance,
+)
+from grader.session.checks import check, demonstration
+from grader.session.errors import CheckFailure, StudentError
+
+__all__ = [
+    "BFLOAT16",
+    "FLOAT32",
+    "STACK",
+    "CheckFailure",
+    "StudentError",
+    "assert_close",
+    "assert_dtype",
+    "assert_finite",
+    "assert_raises",
+    "assert_rows_sum_to_one",
+    "assert_same_gradients",
+    "assert_shape",
+    "assert_unchanged",
+    "check",
+    "demonstration",
+    "gradients",
+    "normalised_axis",
+    "tolerance",
+]

@@ -1,0 +1,565 @@
+"""Hidden suite of `attention`.
+
+Every size is distinct, so that no axis can stand in for another: B 2, H 6, T 5, S 8, D 7, Dv 9.
+"""
+
+import math
+
+import pytest
+import torch
+from grader.suite import (
+    CheckFailure,
+    assert_close,
+    assert_dtype,
+    assert_finite,
+    assert_raises,
+    assert_rows_sum_to_one,
+    assert_same_gradients,
+    assert_shape,
+    assert_unchanged,
+    check,
+    normalised_axis,
+)
+
+B, H, T, S, D, DV = 2, 6, 5, 8, 7, 9
+AXES = ("batch", "heads", "queries", "keys")
+LEADING = {"no batch": (), "a batch": (B,), "batch and heads": (B, H)}
+
+
+def inputs(draw, *leading, queries=T, keys=S, width=D, value_width=DV, dtype=torch.float32):
+    """Query, key and value with the given leading axes."""
+    return (
+        draw.normal(*leading, queries, width, dtype=dtype),
+        draw.normal(*leading, keys, width, dtype=dtype),
+        draw.normal(*leading, keys, value_width, dtype=dtype),
+    )
+
+
+def assert_equals_reference(student, reference, arguments, **options):
+    """Output and weights are those of the reference."""
+    output, weights = student.scaled_dot_product_attention(*arguments, **options)
+    wanted_output, wanted_weights = reference.scaled_dot_product_attention(*arguments, **options)
+    assert_close(weights, wanted_weights, "weights")
+    assert_close(output, wanted_output, "output")
+
+
+# -- shape -----------------------------------------------------------------------------------------
+
+
+@check(
+    "shape",
+    points=2,
+    title="Output is (..., T, Dv) and weights are (..., T, S), whatever axes come first",
+    hint="Write the shape of each intermediate result beside its line. Which line changes them?",
+)
+@pytest.mark.parametrize("leading", LEADING.values(), ids=LEADING)
+def test_shapes(student, draw, leading):
+    output, weights = student.scaled_dot_product_attention(*inputs(draw, *leading))
+    names = [("B", B), ("H", H)][: len(leading)]
+    if output.shape == (*leading, T, S) and weights.shape == (*leading, T, DV):
+        raise CheckFailure("Output and weights are swapped: the output comes first.")
+    assert_shape(output, [*names, ("T", T), ("Dv", DV)], "output")
+    assert_shape(weights, [*names, ("T", T), ("S", S)], "weights")
+
+
+@check(
+    "shape",
+    points=1,
+    title="Axes of size 1 stay: one query, one key, one feature",
+    hint="Does something drop axes of size 1, such as squeeze()?",
+)
+@pytest.mark.parametrize(
+    "sizes",
+    [(1, 1, 1, 4, 3), (1, 3, 1, 1, 2), (3, 1, 4, 1, 5), (2, 1, 1, 1, 1)],
+    ids=["one-query", "one-key", "one-head", "all-one"],
+)
+def test_axes_of_size_one(student, draw, sizes):
+    batch, heads, queries, keys, width = sizes
+    arguments = inputs(
+        draw, batch, heads, queries=queries, keys=keys, width=width, value_width=width
+    )
+    output, weights = student.scaled_dot_product_attention(*arguments)
+    assert_shape(
+        output, [("B", batch), ("H", heads), ("T", queries), ("D", width)], "output"
+    )
+    assert_shape(weights, [("B", batch), ("H", heads), ("T", queries), ("S", keys)], "weights")
+
+
+# -- weights ---------------------------------------------------------------------------------------
+
+
+@check(
+    "row-sum",
+    points=2,
+    title="Each query shares out exactly 1 among its keys",
+    hint="What has to be true of the weights of one query, however many keys there are?",
+    shows="three queries and four keys",
+)
+@pytest.mark.parametrize("leading", LEADING.values(), ids=LEADING)
+def test_rows_sum_to_one(student, draw, leading):
+    _, weights = student.scaled_dot_product_attention(*inputs(draw, *leading))
+    assert_rows_sum_to_one(weights, AXES)
+
+
+@check(
+    "wrong-axis",
+    points=2,
+    title="The weights are normalised over the keys and over no other axis",
+    hint="A query shares out 1 among the keys. Which axis are the keys on?",
+    shows="three queries and four keys",
+)
+@pytest.mark.parametrize("leading", LEADING.values(), ids=LEADING)
+def test_normalised_over_the_keys(student, draw, leading):
+    _, weights = student.scaled_dot_product_attention(*inputs(draw, *leading))
+    assert_finite(weights, "weights")
+    other = normalised_axis(weights, AXES)
+    if other is not None:
+        raise CheckFailure(f"Your weights sum to 1 over {other}, not over the keys.")
+
+
+@check(
+    "scale",
+    points=3,
+    title="Scores are divided by the square root of the key width",
+    hint="Two keys whose raw scores differ by D: what has to be the ratio of their weights?",
+)
+@pytest.mark.parametrize("width", [3, 6, 11])
+def test_ratio_of_two_keys(student, width):
+    query = torch.ones(1, width)
+    key = torch.stack([torch.ones(width), torch.zeros(width)])
+    _, weights = student.scaled_dot_product_attention(query, key, torch.eye(2))
+    assert_finite(weights, "weights")
+    ratio = float(weights.flatten()[0].log() - weights.flatten()[1].log())
+    if abs(ratio - math.sqrt(width)) <= 1e-3 * width:
+        return
+    known = {
+        float(width): "They are what they would be without any scale.",
+        1.0: "They are what dividing by the width itself gives, without the root.",
+        width * math.sqrt(width): "They are what multiplying by the root gives.",
+        width / math.sqrt(2): "They are what the root of the number of keys gives.",
+    }
+    words = next((text for value, text in known.items() if abs(ratio - value) < 1e-2), "")
+    raise CheckFailure(
+        f"Two keys whose scores differ by D get weights in the wrong ratio. {words}".strip(),
+        f"log ratio {ratio:.4f}, expected {math.sqrt(width):.4f}",
+    )
+
+
+# -- values ----------------------------------------------------------------------------------------
+
+
+@check(
+    "values",
+    points=3,
+    title="Output and weights are right for one sequence that attends to itself",
+    hint="Compute one row by hand from the handout's five steps.",
+)
+def test_values_of_self_attention(student, reference, draw):
+    arguments = inputs(draw, queries=T, keys=T, value_width=D)
+    assert_equals_reference(student, reference, arguments)
+
+
+@check(
+    "values",
+    points=3,
+    title="Output and weights are right where there are more keys than queries",
+    hint="T and S differ here, and so do D and Dv. Which of them does each line use?",
+)
+@pytest.mark.parametrize("queries_keys", [(T, S), (S, T)], ids=["more-keys", "more-queries"])
+def test_values_of_cross_attention(student, reference, draw, queries_keys):
+    queries, keys = queries_keys
+    assert_equals_reference(student, reference, inputs(draw, queries=queries, keys=keys))
+
+
+@check(
+    "values",
+    points=2,
+    title="Output and weights are right for a batch",
+    hint="The last two axes are the matrix; every axis before them is only carried along.",
+)
+def test_values_of_a_batch(student, reference, draw):
+    assert_equals_reference(student, reference, inputs(draw, B))
+    assert_equals_reference(student, reference, inputs(draw, 3, queries=4, keys=3))
+
+
+@check(
+    "values",
+    points=2,
+    title="Output and weights are right for batch and heads, and for axes of size 1",
+    hint="Count axes from the end (-1, -2), not from the front.",
+)
+def test_values_of_heads(student, reference, draw):
+    assert_equals_reference(student, reference, inputs(draw, B, H))
+    assert_equals_reference(student, reference, inputs(draw, 1, 2, queries=1, keys=3))
+    assert_equals_reference(student, reference, inputs(draw, 2, 1, 3, queries=2, keys=1))
+
+
+@check(
+    "values",
+    points=2,
+    title="The output is the values mixed with the weights that are returned",
+    hint="Are the weights you return the ones you multiply the values with?",
+)
+def test_output_is_weights_times_value(student, draw):
+    query, key, value = inputs(draw, B)
+    output, weights = student.scaled_dot_product_attention(query, key, value)
+    assert_shape(weights, [("B", B), ("T", T), ("S", S)], "weights")
+    assert_close(output, weights @ value, "output", message="Your output is not weights @ value.")
+    eye = torch.eye(S).expand(B, S, S)
+    shown, weights = student.scaled_dot_product_attention(query, key, eye)
+    assert_close(
+        shown,
+        weights,
+        "output",
+        message="With the identity as values the output has to equal the weights; yours does not.",
+    )
+
+
+# -- mask ------------------------------------------------------------------------------------------
+
+
+@check(
+    "mask",
+    points=3,
+    title="True means allowed: blocked keys get no weight, allowed keys get some",
+    hint="Look at one row: which entries are 0, and which does your mask call allowed?",
+    shows="three queries, four keys and a mask",
+)
+@pytest.mark.parametrize("kind", ["bool", "integer", "integers-other-than-one"])
+def test_mask_meaning(student, draw, kind):
+    mask = draw.mask(B, T, S)
+    allowed = mask.clone()
+    if kind != "bool":
+        mask = mask.to(torch.int64)
+    if kind == "integers-other-than-one":
+        mask = mask * torch.tensor([1, 2, -1, 3, 1, 2, -1, 3])
+    _, weights = student.scaled_dot_product_attention(*inputs(draw, B), mask=mask)
+    assert_finite(weights, "weights")
+    assert_shape(weights, [("B", B), ("T", T), ("S", S)], "weights")
+    if bool((weights[allowed] < 1e-12).all()) and bool((weights[~allowed] > 0).any()):
+        raise CheckFailure("Your mask is inverted: the blocked keys get the weight.")
+    if float(weights[~allowed].abs().max()) > 1e-6:
+        raise CheckFailure("Keys that the mask blocks still get weight.")
+    if bool((weights[allowed] <= 0).any()):
+        raise CheckFailure("Keys that the mask allows get no weight.")
+
+
+@check(
+    "mask",
+    points=3,
+    title="The mask acts before softmax: the allowed weights of a query still sum to 1",
+    hint="What does a blocked score have to be before softmax, so that it counts for nothing?",
+    shows="three queries, four keys and a mask",
+)
+def test_mask_before_softmax(student, reference, draw):
+    arguments, mask = inputs(draw, B, H), draw.mask(B, H, T, S)
+    _, weights = student.scaled_dot_product_attention(*arguments, mask=mask)
+    assert_rows_sum_to_one(weights, AXES)
+    assert_equals_reference(student, reference, arguments, mask=mask)
+
+
+@check(
+    "mask",
+    points=2,
+    title="A mask broadcasts: one for all queries, for all heads, for the whole batch",
+    hint="Which shapes does (..., T, S) broadcast with? Leave that to PyTorch.",
+)
+@pytest.mark.parametrize(
+    "shape",
+    [(S,), (1, S), (T, 1), (T, S), (B, 1, 1, S), (B, 1, T, S), (1, H, T, S), (H, T, S)],
+    ids=str,
+)
+def test_mask_broadcasts(student, reference, draw, shape):
+    mask = draw.mask(*shape) if shape[-1] > 1 else torch.ones(shape, dtype=torch.bool)
+    assert_equals_reference(student, reference, inputs(draw, B, H), mask=mask)
+
+
+@check(
+    "mask",
+    points=2,
+    title="Blocked keys have no influence, however large their keys and values",
+    hint="Which number can a blocked score be that no other score can beat?",
+)
+@pytest.mark.parametrize("size", [1e2, 1e4, 1e6])
+def test_blocked_keys_have_no_influence(student, draw, size):
+    query, key, value = inputs(draw, B)
+    mask = draw.mask(B, T, S)
+    mask[:, :, 2] = False
+    mask[:, :, 3] = True
+    before, _ = student.scaled_dot_product_attention(query, key, value, mask=mask)
+    key, value = key.clone(), value.clone()
+    key[:, 2] = -size * key[:, 2].sign()
+    value[:, 2] = size
+    after, _ = student.scaled_dot_product_attention(query, key, value, mask=mask)
+    words = "A key that no query may see changes the output when its key and value grow."
+    assert_close(after, before, "output", message=words)
+
+
+@check(
+    "mask",
+    points=1,
+    title="A mask that allows everything equals no mask",
+    hint="What does your code do with a mask that has nothing to block?",
+)
+def test_all_true_equals_none(student, draw):
+    arguments = inputs(draw, B, H)
+    without, plain = student.scaled_dot_product_attention(*arguments)
+    all_true = torch.ones(T, S, dtype=torch.bool)
+    output, weights = student.scaled_dot_product_attention(*arguments, mask=all_true)
+    words = "With everything allowed the result has to be what it is without a mask."
+    assert_close(weights, plain, "weights", message=words)
+    assert_close(output, without, "output", message=words)
+
+
+@check(
+    "causal-leak",
+    points=3,
+    title="Under a causal mask no query sees a later key",
+    hint="Change the last key and value. Which outputs may move?",
+)
+def test_no_leak_from_later_keys(student, draw):
+    query, key, value = inputs(draw, B, queries=S)
+    causal = torch.ones(S, S, dtype=torch.bool).tril()
+    before, weights = student.scaled_dot_product_attention(query, key, value, mask=causal)
+    assert_shape(before, [("B", B), ("T", S), ("Dv", DV)], "output")
+    for place in range(1, S):
+        later_key, later_value = key.clone(), value.clone()
+        later_key[:, place:] = draw.normal(B, S - place, D) * 3
+        later_value[:, place:] = draw.normal(B, S - place, DV) * 3
+        after, _ = student.scaled_dot_product_attention(query, later_key, later_value, mask=causal)
+        words = "A query's output moves when only later keys and values change: the future leaks."
+        assert_close(after[:, :place], before[:, :place], "output", message=words)
+        if torch.equal(after[:, place:], before[:, place:]):
+            raise CheckFailure("A query does not see the keys that it may see.")
+    assert_close(
+        before[:, 0], value[:, 0], "output", message="The first query may see the first key alone."
+    )
+
+
+@check(
+    "errors",
+    points=2,
+    title="A query with no allowed key raises ValueError",
+    hint="What is softmax of a row that holds nothing but minus infinity?",
+)
+@pytest.mark.parametrize("kind", ["one-row", "one-row-of-one-item", "integer", "broadcast"])
+def test_query_without_keys(student, draw, kind):
+    mask = draw.mask(B, T, S)
+    if kind == "one-row":
+        mask[:, 3] = False
+    if kind in ("one-row-of-one-item", "integer"):
+        mask[1, 2] = False
+    if kind == "integer":
+        mask = mask.to(torch.int32)
+    if kind == "broadcast":
+        mask = torch.zeros(1, S, dtype=torch.bool)
+    with assert_raises(ValueError, when="a query has no allowed key"):
+        student.scaled_dot_product_attention(*inputs(draw, B), mask=mask)
+
+
+@check(
+    "errors",
+    points=1,
+    title="A key that no query may see is no error",
+    hint="Over which axis do you ask whether anything is allowed?",
+)
+def test_key_without_queries(student, reference, draw):
+    mask = draw.mask(B, T, S)
+    mask[..., 4] = False
+    mask[..., 5] = True
+    assert_equals_reference(student, reference, inputs(draw, B), mask=mask)
+
+
+# -- numbers ---------------------------------------------------------------------------------------
+
+
+@check(
+    "numerics",
+    points=2,
+    title="Large scores give finite and right results",
+    hint="exp(100) is more than float32 holds. What may be subtracted from a row before exp?",
+)
+@pytest.mark.parametrize("size", [30.0, 300.0])
+def test_large_scores(student, reference, draw, size):
+    query, key, value = inputs(draw, B)
+    output, weights = student.scaled_dot_product_attention(query * size, key * size, value)
+    assert_finite(weights, "weights")
+    assert_finite(output, "output")
+    wanted = reference.scaled_dot_product_attention(
+        *(tensor.double() for tensor in (query * size, key * size, value))
+    )
+    # At such scores the rounding of float32 itself moves a weight by up to about 1e-2.
+    assert_close(weights, wanted[1], "weights", tol=(0.0, 5e-2))
+    assert_rows_sum_to_one(weights, AXES)
+
+
+@check(
+    "gradient",
+    points=3,
+    title="Gradients reach query, key and value, and are right",
+    hint="Is anything detached, converted to numbers, or computed without grad?",
+)
+@pytest.mark.parametrize("masked", [False, True], ids=["no-mask", "mask"])
+def test_gradients(student, reference, draw, masked):
+    query, key, value = inputs(draw, B, H)
+    mask = draw.mask(T, S) if masked else None
+
+    def call(module):
+        return lambda *tensors: module.scaled_dot_product_attention(*tensors, mask=mask)
+
+    named = {"query": query, "key": key, "value": value}
+    assert_same_gradients(call(student), call(reference), named, draw)
+
+
+@check(
+    "gradient",
+    points=1,
+    title="Gradients flow through the returned weights too",
+    hint="Are the weights that you return still connected to the inputs?",
+)
+def test_gradients_of_weights(student, reference, draw):
+    query, key, value = inputs(draw, B)
+
+    def call(module):
+        return lambda q, k: module.scaled_dot_product_attention(q, k, value)
+
+    named = {"query": query, "key": key}
+    assert_same_gradients(call(student), call(reference), named, draw, which=1)
+
+
+@check(
+    "dtype",
+    points=1,
+    title="float64 in, float64 out, with float64 precision kept in the output's dtype",
+    hint="Does a line name a dtype, or make a tensor of its own with the default one?",
+)
+def test_float64(student, reference, draw):
+    arguments = inputs(draw, B, dtype=torch.float64)
+    output, weights = student.scaled_dot_product_attention(*arguments)
+    assert_dtype(output, torch.float64, "output")
+    assert_dtype(weights, torch.float64, "weights")
+    assert_equals_reference(student, reference, arguments)
+
+
+@check(
+    "dtype",
+    points=1,
+    title="bfloat16 in, bfloat16 out",
+    hint="Does a line name a dtype, or make a tensor of its own with the default one?",
+)
+@pytest.mark.parametrize("masked", [False, True], ids=["no-mask", "mask"])
+def test_bfloat16(student, reference, draw, masked):
+    arguments = inputs(draw, B, dtype=torch.bfloat16)
+    options = {"mask": draw.mask(T, S)} if masked else {}
+    output, weights = student.scaled_dot_product_attention(*arguments, **options)
+    assert_dtype(output, torch.bfloat16, "output")
+    assert_dtype(weights, torch.bfloat16, "weights")
+    wanted_output, wanted_weights = reference.scaled_dot_product_attention(
+        *(tensor.double() for tensor in arguments), **options
+    )
+    assert_close(weights, wanted_weights, "weights")
+    assert_close(output, wanted_output, "output")
+
+
+@check(
+    "device",
+    points=1,
+    title="Runs on whatever device its inputs are on",
+    hint="Does a line name a device, or make a tensor without asking its inputs where they are?",
+)
+def test_no_device_of_its_own(student):
+    query, key, value = (
+        torch.empty(B, n, d, device="meta") for n, d in ((T, D), (S, D), (S, DV))
+    )
+    output, weights = student.scaled_dot_product_attention(query, key, value)
+    if output.device.type != "meta" or weights.device.type != "meta":
+        raise CheckFailure("Your results are on another device than the inputs.")
+    assert_shape(output, [("B", B), ("T", T), ("Dv", DV)], "output")
+
+
+# -- manners ---------------------------------------------------------------------------------------
+
+
+@check(
+    "purity",
+    points=1,
+    title="Query, key, value and mask stay as they were",
+    hint="Does a line work in place (+=, masked_fill_, div_) on something that came from outside?",
+)
+@pytest.mark.parametrize("kind", ["bool", "integer"])
+def test_inputs_untouched(student, draw, kind):
+    mask = draw.mask(T, S)
+    mask = mask if kind == "bool" else mask.to(torch.int64)
+    named = dict(zip(("query", "key", "value", "mask"), (*inputs(draw, B), mask), strict=True))
+    before = {name: tensor.clone() for name, tensor in named.items()}
+    query, key, value, mask = named.values()
+    student.scaled_dot_product_attention(query, key, value)
+    student.scaled_dot_product_attention(query, key, value, mask=mask)
+    assert_unchanged(before, named)
+
+
+@check(
+    "dropout",
+    points=1,
+    title="Equal inputs give equal results",
+    hint="This function has no dropout. Is anything in it random, or kept from call to call?",
+)
+def test_same_inputs_same_results(student, draw):
+    arguments = inputs(draw, B, H)
+    first, first_weights = student.scaled_dot_product_attention(*arguments)
+    student.scaled_dot_product_attention(*inputs(draw, B, H), mask=draw.mask(T, S))
+    second, second_weights = student.scaled_dot_product_attention(*arguments)
+    words = "Two calls with equal inputs gave different results."
+    assert_close(second_weights, first_weights, "weights", message=words)
+    assert_close(second, first, "output", message=words)
+
+
+@check(
+    "batch",
+    points=2,
+    title="The items of a batch, and the heads, do not see each other",
+    hint="Change one item. May another item's output move?",
+)
+def test_items_are_independent(student, draw):
+    query, key, value = inputs(draw, 3, H)
+    before, _ = student.scaled_dot_product_attention(query, key, value)
+    words = "Changing one item of the batch, or one head, moves the output of another."
+    for place in ((1, slice(None)), (slice(None), 2)):
+        others = torch.ones(3, H, dtype=torch.bool)
+        others[place] = False
+        changed = [tensor.clone() for tensor in (query, key, value)]
+        for tensor in changed:
+            tensor[place] = draw.normal(*tensor[place].shape)
+        after, _ = student.scaled_dot_product_attention(*changed)
+        assert_shape(after, [("B", 3), ("H", H), ("T", T), ("Dv", DV)], "output")
+        assert_close(after[others], before[others], "output", message=words)
+
+
+@check(
+    "layout",
+    points=1,
+    title="Inputs need not be contiguous in memory",
+    hint="view() wants contiguous memory; reshape() does not.",
+)
+def test_inputs_that_are_not_contiguous(student, reference, draw):
+    query = draw.normal(B, T, H, D).transpose(1, 2)
+    key = draw.normal(B, S, H, D).transpose(1, 2)
+    value = draw.normal(B, H, DV, S).transpose(2, 3)
+    assert_equals_reference(student, reference, (query, key, value))
+    expanded = draw.normal(1, H, S, D).expand(B, H, S, D)
+    assert_equals_reference(student, reference, (query, expanded, value), mask=draw.mask(T, S))
+
+
+@check(
+    "policy",
+    points=2,
+    title="Written without F.scaled_dot_product_attention",
+    hint="The point here is to write the steps yourself.",
+)
+def test_written_by_hand(student, draw, forbidden_uses):
+    student.scaled_dot_product_attention(*inputs(draw))
+    if forbidden_uses:
+        first = forbidden_uses[0]
+        raise CheckFailure(
+            f"Line {first.line} uses {first.name}, which this assignment does not allow."
+        )

@@ -1,0 +1,8 @@
+"""Sends itself SIGKILL when called."""
+
+import os
+import signal
+
+
+def scaled_dot_product_attention(query, key, value, mask=None):
+    os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,3 @@
+"""Nothing but words."""
+
+# TODO: attention

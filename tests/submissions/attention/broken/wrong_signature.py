@@ -1,0 +1,9 @@
+"""Takes two tensors and no mask."""
+
+import torch
+
+
+def scaled_dot_product_attention(query, key):
+    scores = query @ key.transpose(-2, -1) / query.shape[-1] ** 0.5
+    weights = torch.softmax(scores, dim=-1)
+    return weights @ key, weights

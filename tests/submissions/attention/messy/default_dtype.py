@@ -1,0 +1,24 @@
+"""Makes float64 the default for everything when it is imported."""
+
+import torch
+
+torch.set_default_dtype(torch.float64)
+
+
+def scaled_dot_product_attention(query, key, value, mask=None):
+    scores = query @ key.transpose(-2, -1) / query.shape[-1] ** 0.5
+    if mask is not None:
+        allowed = mask.bool()
+        if not allowed.any(dim=-1).all():
+            raise ValueError("a query has no allowed key")
+        scores = scores.masked_fill(~allowed, float("-inf"))
+    weights = torch.softmax(scores, dim=-1)
+    return weights @ value, weights
+
+
+def check():
+    x = torch.randn(3, 4)
+    assert scaled_dot_product_attention(x, x, x)[0].dtype == torch.float64
+
+
+check()

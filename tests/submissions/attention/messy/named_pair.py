@@ -1,0 +1,21 @@
+"""The two results come as a named tuple."""
+
+from typing import NamedTuple
+
+import torch
+
+
+class Attended(NamedTuple):
+    output: torch.Tensor
+    weights: torch.Tensor
+
+
+def scaled_dot_product_attention(query, key, value, mask=None) -> Attended:
+    scores = query @ key.transpose(-2, -1) / query.shape[-1] ** 0.5
+    if mask is not None:
+        allowed = mask.bool()
+        if not allowed.any(dim=-1).all():
+            raise ValueError("a query has no allowed key")
+        scores = scores.masked_fill(~allowed, float("-inf"))
+    weights = torch.softmax(scores, dim=-1)
+    return Attended(output=weights @ value, weights=weights)

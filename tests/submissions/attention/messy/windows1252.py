@@ -1,0 +1,16 @@
+"""Saved as Windows-1252, and it does not say so."""
+
+import torch
+
+# Aufgabe 1 – „Aufmerksamkeit“ von Zoë Müller, Größe der Köpfe egal, Preis: 0 €
+
+
+def scaled_dot_product_attention(query, key, value, mask=None):
+    scores = query @ key.transpose(-2, -1) / query.shape[-1] ** 0.5
+    if mask is not None:
+        allowed = mask.bool()
+        if not allowed.any(dim=-1).all():
+            raise ValueError("a query has no allowed key")
+        scores = scores.masked_fill(~allowed, float("-inf"))
+    weights = torch.softmax(scores, dim=-1)
+    return weights @ value, weights

@@ -1,0 +1,15 @@
+"""The mean over the batch is subtracted from the scores for stability."""
+
+import torch
+
+
+def scaled_dot_product_attention(query, key, value, mask=None):
+    scores = torch.matmul(query, key.transpose(-2, -1)) / query.shape[-1] ** 0.5
+    if scores.dim() > 2:
+        scores = scores - scores.mean(dim=0)
+    if mask is not None:
+        if not mask.bool().any(dim=-1).all():
+            raise ValueError("no key")
+        scores = scores.masked_fill(mask == 0, float("-inf"))
+    weights = torch.softmax(scores, dim=-1)
+    return torch.matmul(weights, value), weights

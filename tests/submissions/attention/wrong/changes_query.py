@@ -1,0 +1,16 @@
+"""The caller's queries are scaled in place."""
+
+import math
+
+import torch
+
+
+def scaled_dot_product_attention(query, key, value, mask=None):
+    query /= math.sqrt(query.shape[-1])
+    scores = torch.matmul(query, key.transpose(-2, -1))
+    if mask is not None:
+        if not mask.bool().any(dim=-1).all():
+            raise ValueError("no key")
+        scores = scores.masked_fill(mask == 0, float("-inf"))
+    weights = torch.softmax(scores, dim=-1)
+    return torch.matmul(weights, value), weights

@@ -1,0 +1,13 @@
+"""Keys that no query may see are refused; queries that may see no key are not."""
+
+import torch
+
+
+def scaled_dot_product_attention(query, key, value, mask=None):
+    scores = torch.matmul(query, key.transpose(-2, -1)) / query.shape[-1] ** 0.5
+    if mask is not None:
+        if mask.dim() > 1 and not mask.bool().any(dim=-2).all():
+            raise ValueError("fully masked")
+        scores = scores.masked_fill(mask == 0, float("-inf"))
+    weights = torch.softmax(scores, dim=-1)
+    return torch.matmul(weights, value), weights

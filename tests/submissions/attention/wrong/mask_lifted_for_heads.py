@@ -1,0 +1,15 @@
+"""A mask with three axes always gets a fourth for the heads, even where there are no heads."""
+
+import torch
+
+
+def scaled_dot_product_attention(query, key, value, mask=None):
+    scores = torch.matmul(query, key.transpose(-2, -1)) / query.shape[-1] ** 0.5
+    if mask is not None:
+        if mask.dim() == 3:
+            mask = mask.unsqueeze(1)
+        if not mask.bool().any(dim=-1).all():
+            raise ValueError("fully masked")
+        scores = scores.masked_fill(mask == 0, float("-inf"))
+    weights = torch.softmax(scores, dim=-1)
+    return torch.matmul(weights, value), weights

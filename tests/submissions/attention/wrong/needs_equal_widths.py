@@ -1,0 +1,14 @@
+"""Results are put into the shape of the query, so values must be as wide as keys."""
+
+import torch
+
+
+def scaled_dot_product_attention(query, key, value, mask=None):
+    scores = torch.matmul(query, key.transpose(-2, -1)) / query.shape[-1] ** 0.5
+    if mask is not None:
+        if not mask.bool().any(dim=-1).all():
+            raise ValueError("no key")
+        scores = scores.masked_fill(mask == 0, float("-inf"))
+    weights = torch.softmax(scores, dim=-1)
+    output = torch.matmul(weights, value).reshape(query.shape)
+    return output, weights

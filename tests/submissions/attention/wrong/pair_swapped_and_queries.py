@@ -1,0 +1,13 @@
+"""Softmax over the queries, and weights and output in the wrong order."""
+
+import torch
+
+
+def scaled_dot_product_attention(query, key, value, mask=None):
+    scores = torch.matmul(query, key.transpose(-2, -1)) / query.shape[-1] ** 0.5
+    if mask is not None:
+        if not mask.bool().any(dim=-1).all():
+            raise ValueError("no key")
+        scores = scores.masked_fill(mask == 0, -1e9)
+    weights = torch.softmax(scores, dim=-2)
+    return weights, torch.matmul(weights, value)

@@ -1,0 +1,15 @@
+"""The mask is read as (keys, queries), and True blocks."""
+
+import torch
+
+
+def scaled_dot_product_attention(query, key, value, mask=None):
+    scores = query @ key.transpose(-2, -1) / query.shape[-1] ** 0.5
+    if mask is not None:
+        mask = mask.bool()
+        if not mask.any(dim=-1).all():
+            raise ValueError("no key")
+        mask = mask.transpose(-2, -1) if mask.dim() > 1 else mask
+        scores = scores.masked_fill(mask, -1e9)
+    weights = torch.softmax(scores, dim=-1)
+    return weights @ value, weights

@@ -1,0 +1,13 @@
+"""Keys ask and queries answer."""
+
+import torch
+
+
+def scaled_dot_product_attention(query, key, value, mask=None):
+    scores = torch.matmul(key, query.transpose(-2, -1)) / key.shape[-1] ** 0.5
+    if mask is not None:
+        if not mask.bool().any(dim=-1).all():
+            raise ValueError("no key")
+        scores = scores.masked_fill(mask == 0, float("-inf"))
+    weights = torch.softmax(scores, dim=-1)
+    return torch.matmul(weights, value), weights
