@@ -14,12 +14,13 @@ from grader.session.assertions import (
     assert_rows_sum_to_one,
     assert_same_gradients,
     assert_shape,
+    assert_started,
     assert_unchanged,
     gradients,
     normalised_axis,
     tolerance,
 )
-from grader.session.checks import check, demonstration
+from grader.session.checks import check, demonstration, probe
 from grader.session.errors import CheckFailure, StudentError
 
 __all__ = [
@@ -35,10 +36,12 @@ __all__ = [
     "assert_rows_sum_to_one",
     "assert_same_gradients",
     "assert_shape",
+    "assert_started",
     "assert_unchanged",
     "check",
     "demonstration",
     "gradients",
     "normalised_axis",
+    "probe",
     "tolerance",
 ]

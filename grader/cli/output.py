@@ -17,6 +17,7 @@ from grader.cli.errors import GradeError, InfrastructureError
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from grader.audit.model import Audit
     from grader.report.model import CourseReport, Report
     from grader.session.protocol import Progress as Progressed
 
@@ -102,6 +103,15 @@ def print_report(report: Report | CourseReport) -> None:
     from grader.report.text import render
 
     render(report, make_console())
+
+
+def print_audit(audit: Audit) -> None:
+    """Print an audit for reading to stdout."""
+    from grader.audit.text import lines
+    from grader.report import safe
+
+    for line in lines(audit):
+        click.echo(safe.guard(line))
 
 
 def print_bytes(data: bytes) -> None:

@@ -140,10 +140,12 @@ def _load_assignment(root: Path, id: str, course_limits: dict[str, Any]) -> Assi
             "import, such as 'attention.py'",
         )
     for dotted in described.forbidden:
-        if not all(part.isidentifier() for part in dotted.split(".")):
+        parts = [dotted.removesuffix("=")] if dotted.endswith("=") else dotted.split(".")
+        if not all(part.isidentifier() for part in parts):
             raise file.error(
                 ["forbidden"],
-                f"found {dotted!r}; expected dotted names, such as 'torch.nn.MultiheadAttention'",
+                f"found {dotted!r}; expected dotted names, such as 'torch.nn.MultiheadAttention', "
+                "or options, such as 'enable_gqa='",
             )
     hidden = root / "tests" / "hidden" / f"test_{id}.py"
     reference = root / "solutions" / id / name

@@ -64,7 +64,7 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
     """Name of the file a student hands in, such as ``attention.py``."""
     exports: dict[str, Export]
     forbidden: list[str] = []
-    """Dotted names of calls that the component may not use."""
+    """Dotted names of calls that the component may not use, and options such as ``enable_gqa=``."""
     limits: Limits = Limits()
     directory: Path
     """``assignments/<id>``."""

@@ -267,4 +267,4 @@ def _how_it_ended(status: int) -> str:
             "SIGXCPU": "it used up its processor time",
         }
         return words.get(name, f"it was ended by {name}")
-    return f"it ended its own process with exit status {os.waitstatus_to_exitcode(status)}"
+    return f"it left with exit status {os.waitstatus_to_exitcode(status)}"

@@ -6,6 +6,7 @@ the caller's own process. Either way the same requests give the same replies.
 
 from __future__ import annotations
 
+import builtins
 import inspect
 import random
 import sys
@@ -51,8 +52,8 @@ from grader.sandbox.tensors import DTYPES, Packer, UnusableTensor, unpack
 MAX_MESSAGE_TEXT = 4000
 KEPT_GRAPHS = 64
 _BUILTIN_ERRORS = {
-    name
-    for name, thing in vars(__import__("builtins")).items()
+    thing
+    for thing in vars(builtins).values()
     if isinstance(thing, type) and issubclass(thing, Exception)
 }
 
@@ -102,9 +103,9 @@ class Executor:
             )
             return error, b""
         except BaseException as error:
-            if not self._own_process and isinstance(error, KeyboardInterrupt | SystemExit):
+            if not (self._own_process or isinstance(error, Exception)):
                 raise
-            return self._raised(error), b""
+            return self.describe(error), b""
 
     # -- loading ------------------------------------------------------------------------------
 
@@ -125,9 +126,12 @@ class Executor:
         defined = [
             str(name)
             for name, thing in list(vars(module).items())
-            if getattr(thing, "__module__", None) == request.module and callable(thing)
+            if isinstance(thing, type | types.FunctionType) and thing.__module__ == request.module
         ]
-        return Loaded(exports=exports, defined=defined[:200]), b""
+        contained = not request.definitions_only or loading.self_contained(
+            Path(request.path).read_text("utf-8")
+        )
+        return Loaded(exports=exports, defined=defined[:200], self_contained=contained), b""
 
     def _analyse(self, request: Analyse, blob: bytes) -> tuple[Reply, bytes]:
         self._directory = str(Path(request.path).parent)
@@ -140,7 +144,8 @@ class Executor:
     def _begin_check(self, request: BeginCheck, blob: bytes) -> tuple[Reply, bytes]:
         self._objects.clear()
         self._calls.clear()
-        torch.manual_seed(request.seed)
+        # torch.manual_seed also seeds accelerators that are not there, which takes a millisecond.
+        torch.default_generator.manual_seed(request.seed)
         if self._own_process:
             random.seed(request.seed)
             if (numpy := sys.modules.get("numpy")) is not None:
@@ -151,7 +156,7 @@ class Executor:
     # -- calls --------------------------------------------------------------------------------
 
     def _call(self, request: Call, blob: bytes) -> tuple[Reply, bytes | bytearray]:
-        tensors = unpack(request.tensors, blob)
+        tensors = unpack(request.tensors, blob, strided=True)
         for spec, tensor in zip(request.tensors, tensors, strict=True):
             if spec.requires_grad:
                 tensor.requires_grad_()
@@ -272,7 +277,8 @@ class Executor:
 
     # -- errors -------------------------------------------------------------------------------
 
-    def _raised(self, error: BaseException) -> Raised:
+    def describe(self, error: BaseException) -> Raised:
+        """What the student's code raised, in a message."""
         try:
             message = str(error)[:MAX_MESSAGE_TEXT]
         except BaseException:
@@ -280,7 +286,7 @@ class Executor:
         return Raised(
             kind="raised",
             type=type(error).__name__,
-            bases=[t.__name__ for t in type(error).__mro__ if t.__name__ in _BUILTIN_ERRORS],
+            bases=[t.__name__ for t in type(error).__mro__ if t in _BUILTIN_ERRORS],
             message=message.encode("utf-8", "backslashreplace").decode(),
             frame=self._student_frame(error),
         )

@@ -133,7 +133,6 @@ def _redirect_standard_streams() -> None:
     for descriptor in (0, 1):
         os.dup2(null, descriptor)
     os.close(null)
-    sys.stdin = open(os.devnull)  # noqa: SIM115
 
 
 def main() -> None:

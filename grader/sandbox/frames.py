@@ -24,9 +24,15 @@ _encoder = msgspec.msgpack.Encoder()
 M = TypeVar("M")
 
 
+class TooLarge(Exception):
+    """A frame that the other side would refuse; nothing of it has been sent."""
+
+
 def send(sock: socket.socket, message: msgspec.Struct, blob: bytes | bytearray = b"") -> None:
-    """Send one frame; blocks, or times out as the socket is set to."""
+    """Send one frame; blocks, or times out as the socket is set to. Raises TooLarge."""
     body = _encoder.encode(message)
+    if len(body) > MAX_MESSAGE or len(blob) > MAX_BLOB:
+        raise TooLarge
     sock.sendall(LENGTHS.pack(len(body), len(blob)) + body)
     if blob:
         sock.sendall(blob)

@@ -176,12 +176,21 @@ class Loaded(_Message):
 
     exports: dict[str, str]
     defined: list[str]
+    self_contained: bool = True
+    """Whether the file's definitions use nothing that its other statements make."""
 
 
 class ForbiddenUse(_Message):
     name: str
     line: int
     text: str
+    file: str = ""
+    """Empty for the main file; else which of the student's other files it is."""
+
+    @property
+    def place(self) -> str:
+        """``line 3``, or ``line 3 of helpers.py``."""
+        return f"line {self.line} of {self.file}" if self.file else f"line {self.line}"
 
 
 class Analysed(_Message):

@@ -78,6 +78,8 @@ class Outgoing:
             return Plain(value=thing[:MAX_TEXT].encode("utf-8", "backslashreplace").decode())
         if isinstance(thing, torch.dtype) and thing in NAMES:
             return DType(name=NAMES[thing])
+        if isinstance(thing, tuple | list | dict) and self._count + len(thing) > MAX_ITEMS:
+            return self._handle(thing)
         if type(thing) in (tuple, list):
             items = [self.value(item, depth + 1) for item in thing]
             return Items(kind=type(thing).__name__, items=items)

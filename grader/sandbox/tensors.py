@@ -30,6 +30,8 @@ DTYPES: dict[str, torch.dtype] = {
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 MAX_DIMS = 8
 MAX_TENSORS = 4096
+MAX_NUMEL = 2**40
+"""Of a shape; more than memory holds, and far from where torch's own arithmetic overflows."""
 
 
 class UnusableTensor(Exception):
@@ -48,16 +50,17 @@ class Packer:
 
         With ``keep_strides`` a non-contiguous tensor arrives with the same strides.
         """
-        if keep_strides and tensor.device.type == "cpu" and not tensor.is_contiguous():
-            return self._add_strided(tensor)
-        dense = _dense(tensor)
-        data = b"" if dense.device.type == "meta" else _bytes(dense)
-        return self._append(tensor, data, [])
-
-    def _add_strided(self, tensor: torch.Tensor) -> int:
-        extent = 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True))
-        memory = tensor.detach().as_strided((extent,), (1,))
-        return self._append(tensor, _bytes(memory), list(tensor.stride()))
+        plain = _plain(tensor)
+        strides: list[int] = []
+        if plain.is_meta:
+            data = b""
+        elif keep_strides and not plain.is_contiguous():
+            strides = list(plain.stride())
+            extent = 1 + sum((n - 1) * s for n, s in zip(plain.shape, strides, strict=True))
+            data = _bytes(plain.as_strided((extent,), (1,)))
+        else:
+            data = _bytes(plain.contiguous())
+        return self._append(tensor, data, strides)
 
     def _append(self, tensor: torch.Tensor, data: bytes, strides: list[int]) -> int:
         if len(self.blob) + len(data) > MAX_BLOB:
@@ -76,8 +79,8 @@ class Packer:
         return len(self.specs) - 1
 
 
-def _dense(tensor: torch.Tensor) -> torch.Tensor:
-    """The same numbers as a contiguous strided tensor on the CPU or on meta."""
+def _plain(tensor: torch.Tensor) -> torch.Tensor:
+    """The same numbers, strided and without bits that change their meaning, on the CPU or meta."""
     if tensor.is_quantized:
         raise UnusableTensor("a quantised tensor")
     if tensor.is_nested:
@@ -88,12 +91,10 @@ def _dense(tensor: torch.Tensor) -> torch.Tensor:
         raise UnusableTensor(f"a tensor of dtype {str(tensor.dtype).removeprefix('torch.')}")
     if tensor.dim() > MAX_DIMS:
         raise UnusableTensor(f"a tensor with {tensor.dim()} axes")
-    if tensor.numel() * tensor.element_size() > MAX_BLOB:
+    if not tensor.is_meta and tensor.numel() * tensor.element_size() > MAX_BLOB:
         raise UnusableTensor("a tensor that is larger than this grader accepts")
     tensor = tensor.detach().resolve_conj().resolve_neg()
-    if tensor.device.type not in ("cpu", "meta"):
-        tensor = tensor.cpu()
-    return tensor.contiguous()
+    return tensor if tensor.device.type in ("cpu", "meta") else tensor.cpu()
 
 
 def _bytes(dense: torch.Tensor) -> bytes:
@@ -103,12 +104,19 @@ def _bytes(dense: torch.Tensor) -> bytes:
     return bytes(flat.view(torch.uint8).numpy().data)
 
 
-def unpack(specs: list[TensorSpec], blob: bytes | bytearray) -> list[torch.Tensor]:
-    """Rebuild the tensors of a frame, each owning its memory; raises ProtocolError."""
+def unpack(
+    specs: list[TensorSpec], blob: bytes | bytearray, *, strided: bool = False
+) -> list[torch.Tensor]:
+    """Rebuild the tensors of a frame, each owning its memory; raises ProtocolError.
+
+    Only with ``strided`` may a tensor claim strides, and so more numbers than it has bytes.
+    """
     if len(specs) > MAX_TENSORS:
         raise ProtocolError("it sent too many tensors")
     tensors, offset = [], 0
     for spec in specs:
+        if spec.strides and not strided:
+            raise ProtocolError("it sent a malformed tensor")
         tensors.append(_unpack_one(spec, blob, offset))
         offset += spec.size
     if offset != len(blob):
@@ -120,7 +128,8 @@ def _unpack_one(spec: TensorSpec, blob: bytes | bytearray, offset: int) -> torch
     dtype = DTYPES.get(spec.dtype)
     if dtype is None or len(spec.shape) > MAX_DIMS or spec.size < 0:
         raise ProtocolError("it sent a malformed tensor")
-    if any(not 0 <= n < 2**31 for n in spec.shape):
+    # Zero counts as one, since torch multiplies the other sizes even where one is zero.
+    if any(n < 0 for n in spec.shape) or math.prod(max(n, 1) for n in spec.shape) >= MAX_NUMEL:
         raise ProtocolError("it sent a tensor of an impossible shape")
     if spec.device == "meta":
         if spec.size:

@@ -12,7 +12,7 @@ import msgspec
 
 from grader.sandbox import frames, limits, process
 from grader.sandbox.executor import Executor
-from grader.sandbox.messages import Ready, Request, Spawn
+from grader.sandbox.messages import Ready, Request, Spawn, Unusable
 
 _SOCKET = 3
 _requests: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
@@ -46,11 +46,14 @@ def serve(sock: socket.socket) -> None:
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(Exception):
                 stream.flush()
-        frames.send(sock, reply, data)
+        try:
+            frames.send(sock, reply, data)
+        except frames.TooLarge:
+            frames.send(sock, Unusable(problem="more than this grader accepts"))
 
 
 def _keep_only(sock: socket.socket, output: int) -> socket.socket:
-    """Keep the socket, the output pipe as stdout and stderr, and nothing else open."""
+    """Keep the socket, an empty stdin, the output pipe as stdout and stderr, nothing else."""
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.dup2(output, 1)
@@ -58,9 +61,9 @@ def _keep_only(sock: socket.socket, output: int) -> socket.socket:
     os.dup2(sock.fileno(), _SOCKET)
     sock.detach()
     os.closerange(_SOCKET + 1, os.sysconf("SC_OPEN_MAX"))
-    for number, name in ((1, "stdout"), (2, "stderr")):
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         stream = open(  # noqa: SIM115
-            number, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False
+            number, mode, encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False
         )
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)

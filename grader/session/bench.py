@@ -14,8 +14,9 @@ from grader.sandbox import loading
 from grader.sandbox.client import ForkServer
 from grader.sandbox.executor import Executor
 from grader.sandbox.messages import ForbiddenUse
+from grader.session.constants import Constants
 from grader.session.draw import Draw
-from grader.session.errors import GraderFault
+from grader.session.errors import CheckFailure, GraderFault
 from grader.session.process import StudentProcess
 from grader.session.student import Student
 from grader.session.transport import InProcess, Transport, TrustedReference
@@ -40,14 +41,22 @@ class Bench:
         self.seed = seed
         self.process = process
         self.submission = submission
+        self.constants = Constants()
         self.student = Student(transport, assignment.exports)
         self._transport = transport
+        self._writes_before = 0
 
-    def begin(self, name: str) -> Draw:
-        """Begin the check ``name``; returns its source of random inputs."""
-        draw = Draw(self.seed, name)
+    def begin(self, name: str, *, seed: int | None = None) -> None:
+        """Begin the check ``name``, its random numbers drawn from ``seed`` or else the run's."""
+        self._writes_before = self._transport.input_writes
+        draw = Draw(self.seed if seed is None else seed, name)
         self._transport.begin_check(draw.seed)
-        return draw
+
+    def attribute(self, error: BaseException | None) -> BaseException | None:
+        """What really ended a check: inputs that the student spoilt are no fault of a reference."""
+        if isinstance(error, GraderFault) and self._transport.input_writes > self._writes_before:
+            return CheckFailure("Your code writes into its inputs, which spoils them for others.")
+        return error
 
     @cached_property
     def reference(self) -> Student:

@@ -148,10 +148,9 @@ class Exchange:
         self.tensors = unpack(returned.tensors, blob)
         self.module = returned.module
         self._call = returned.call
-        if not any(tensor.is_meta for _, tensor in self._inputs.values()):
-            in_value = self.tensors[: len(self.tensors) - len(returned.changed)]
-            if self.module is None and any(tensor.is_meta for tensor in in_value):
-                raise CheckFailure("Your code returned a tensor without data (on the meta device).")
+        if self.module is None:
+            given = [tensor for _, tensor in self._inputs.values()]
+            _refuse_surprises(given, self.tensors[: len(self.tensors) - len(returned.changed)])
         self._write_back(returned.changed)
         return self.tensors
 
@@ -181,13 +180,17 @@ class Exchange:
 
     def _write_back(self, changed: dict[int, int]) -> None:
         """What the call wrote into its inputs is seen in the caller's tensors, as ever."""
+        self._transport.input_writes += bool(changed)
         by_index = dict(self._inputs.values())
         for index, new in changed.items():
             mine, written = by_index.get(index), _index(self.tensors, new)
-            if mine is None or mine.shape != written.shape:
+            if mine is None or mine.dtype != written.dtype:
                 raise ProtocolError("it wrote into an input that was not passed")
             with torch.no_grad():
-                mine.copy_(written)
+                if mine.shape == written.shape:
+                    mine.copy_(written)
+                elif not mine.requires_grad:
+                    mine.data = written
 
     def _encode(self, thing: Any) -> Value:
         match thing:
@@ -228,6 +231,14 @@ class _RemoteCall(torch.autograd.Function):
         needed = ctx.needs_input_grad[1:]
         wanted = [g if need else None for g, need in zip(gradients, needed, strict=True)]
         return (None, *wanted)
+
+
+def _refuse_surprises(given: list[torch.Tensor], results: list[torch.Tensor]) -> None:
+    """Raise CheckFailure for results of a kind that nothing passed in could have led to."""
+    if any(t.is_meta for t in results) and not any(t.is_meta for t in given):
+        raise CheckFailure("Your code returned a tensor without data (on the meta device).")
+    if any(t.is_complex() for t in results) and not any(t.is_complex() for t in given):
+        raise CheckFailure("Your code returned complex numbers; real ones are expected.")
 
 
 def accept(reply: Any) -> Any:

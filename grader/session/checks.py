@@ -10,6 +10,7 @@ from grader.course.families import depth
 F = TypeVar("F", bound=Callable[..., Any])
 _CHECK = "__grader_check__"
 _DEMONSTRATION = "__grader_demonstration__"
+_PROBE = "__grader_probe__"
 
 
 class Check(NamedTuple):
@@ -55,6 +56,29 @@ def demonstration(title: str) -> Callable[[F], F]:
         return function
 
     return mark
+
+
+def probe(*sizes: dict[str, Any]) -> Callable[[F], F]:
+    """Declare a function of a hidden suite to be a probe, by which misconceptions are told apart.
+
+    It takes a student, a ``Draw`` and one of ``sizes`` as keyword arguments, and returns tensors by
+    name: whatever shows how the student's code behaves. It is run for every one of ``sizes``, of
+    which there have to be two at least, so that no coincidence of shapes can decide.
+    """
+    if len(sizes) < 2:
+        raise ValueError("a probe needs two different sizes at least")
+
+    def mark(function: F) -> F:
+        setattr(function, _PROBE, sizes)
+        return function
+
+    return mark
+
+
+def declared_probe(function: Any) -> tuple[dict[str, Any], ...]:
+    """The sizes that ``probe`` declared of a function; none if it is no probe."""
+    declared = getattr(function, _PROBE, ())
+    return declared if isinstance(declared, tuple) else ()
 
 
 def declared_check(function: Any) -> Check | None:

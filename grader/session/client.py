@@ -41,7 +41,7 @@ class GradingProcess:
             number = theirs.fileno()
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-X", "utf8", "-m", "grader.session.root", str(number)],
-                env=CLEAN_ENVIRONMENT | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+                env=CLEAN_ENVIRONMENT,
                 pass_fds=[number],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

@@ -60,3 +60,35 @@ class Draw:
         """A weight (outputs, inputs) at the scale that ``nn.Linear`` starts with."""
         bound = inputs**-0.5
         return self.uniform(outputs, inputs, low=-bound, high=bound).to(dtype)
+
+
+class ReplayedDraw(Draw):
+    """Draws that are asked for again and again in one order: drawn once, copied afterwards."""
+
+    def __init__(self, seed: int, name: str) -> None:
+        super().__init__(seed, name)
+        self._drawn: list[torch.Tensor] = []
+        self._next = 0
+
+    def rewind(self) -> ReplayedDraw:
+        """Begin again with the first."""
+        self._next = 0
+        return self
+
+    def normal(
+        self,
+        *shape: int,
+        dtype: torch.dtype = torch.float32,
+        std: float = 1.0,
+        requires_grad: bool = False,
+    ) -> torch.Tensor:
+        if self._next == len(self._drawn):
+            self._drawn.append(super().normal(*shape, dtype=dtype, std=std))
+        self._next += 1
+        return self._drawn[self._next - 1].clone().requires_grad_(requires_grad)
+
+    def mask(self, *shape: int, allowed: float = 0.6) -> torch.Tensor:
+        if self._next == len(self._drawn):
+            self._drawn.append(super().mask(*shape, allowed=allowed))
+        self._next += 1
+        return self._drawn[self._next - 1].clone()

@@ -12,7 +12,7 @@ from grader.sandbox.errors import WorkerLost
 from grader.session.assertions import assert_close
 from grader.session.bench import Bench
 from grader.session.checks import declared_demonstration
-from grader.session.errors import CheckFailure, MissingExport, StudentError
+from grader.session.errors import CheckFailure
 from grader.session.outcomes import outcome_of
 
 MAX_NUMBERS = 256
@@ -30,8 +30,16 @@ def demonstrations(module: Any) -> dict[str, Demonstration]:
 
 
 def collect_evidence(bench: Bench, found: dict[str, Demonstration]) -> dict[str, list[Evidence]]:
-    """Where the student's results differ from the reference's, by demonstration title."""
-    return {title: _differences(bench, title, run) for title, run in found.items()}
+    """Where the student's results differ from the reference's, by demonstration title.
+
+    In a fresh worker: one that has served hidden checks could show their inputs here.
+    """
+    bench.discard()
+    evidence = {}
+    for title, run in found.items():
+        evidence[title] = _differences(bench, title, run)
+        bench.constants.restore()
+    return evidence
 
 
 def _differences(bench: Bench, title: str, run: Demonstration) -> list[Evidence]:
@@ -39,14 +47,14 @@ def _differences(bench: Bench, title: str, run: Demonstration) -> list[Evidence]
     expected = run(bench.reference)
     try:
         yours = run(bench.student)
-    except (StudentError, CheckFailure, MissingExport) as error:
+    except WorkerLost:
+        bench.discard()
+        return []
+    except Exception as error:
         outcome = outcome_of(error, bench.submission)
         words = " ".join(part for part in (outcome.message, outcome.detail) if part)
         name, wanted = next(iter(expected.items()))
         return [Evidence(demonstration=title, name=name, yours=words, expected=_numbers(wanted))]
-    except WorkerLost:
-        bench.discard()
-        return []
     return [
         Evidence(
             demonstration=title,

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import io
-import os
 import platform
 import tempfile
 import time
+import types
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +23,7 @@ from grader.course.submission import NotGradable, Submission
 from grader.report.model import (
     AssignmentInfo,
     CheckResult,
+    Diagnosis,
     Environment,
     Evidence,
     FileInfo,
@@ -36,13 +36,16 @@ from grader.report.model import (
     Visibility,
 )
 from grader.sandbox.client import ForkServer
+from grader.sandbox.errors import WorkerLost
 from grader.session.bench import Bench, submission_bench
 from grader.session.checks import declared_check
+from grader.session.diagnosing import diagnose
 from grader.session.errors import GraderFault, OutOfTime, SubmissionUnusable
 from grader.session.evidence import Demonstration, collect_evidence, demonstrations
 from grader.session.outcomes import Outcome
 from grader.session.plugin import Checks
 from grader.session.protocol import Job, Progress
+from grader.session.pytest_run import run_suites
 from grader.session.scoring import Expected, outcomes_by_case, score
 
 KERNEL_LAYERS = ("files closed by Landlock", "system calls filtered by seccomp")
@@ -74,15 +77,15 @@ def grade(
             if bench is not None:
                 bench.discard()
     return _report(
-        job, assignment, bench, checks, message, started_at, round(time.monotonic() - started, 6)
+        job,
+        run.diagnosis,
+        assignment,
+        bench,
+        checks,
+        message,
+        started_at,
+        round(time.monotonic() - started, 6),
     )
-
-
-def warm_up() -> None:
-    """Import what pytest imports late, once for every session that will be forked."""
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-        pytest.main(["--version", "-ppytest_jsonreport.plugin", "-pgrader.session.plugin"])
 
 
 def _assignment(job: Job) -> Assignment:
@@ -102,6 +105,8 @@ class _Run(Checks):
         self._bench: Bench | None = None
         self._expected: list[Expected] = []
         self._demonstrations: dict[str, Demonstration] = {}
+        self._hidden_module: types.ModuleType | None = None
+        self.diagnosis: list[Diagnosis] = []
         self._json_report: dict[str, Any] = {}
         self._fault: Exception | None = None
         self._settled: set[int] = set()
@@ -111,56 +116,35 @@ class _Run(Checks):
     def checks(self, bench: Bench | None, *, public_only: bool) -> list[CheckResult]:
         """Run the checks, or with no bench only list them."""
         self._bench = bench
-        suites = [self._assignment.public_suite]
-        if self._assignment.hidden_suite is not None and not public_only:
-            suites.append(self._assignment.hidden_suite)
-        json_report = self._run_pytest(suites, collect_only=bench is None)
-        outcomes = outcomes_by_case(json_report)
+        options = ["--json-report", "--json-report-file=none", "--json-report-omit=log"]
+        if bench is None:
+            options.append("--collect-only")
+        try:
+            run_suites(
+                self._assignment, *options, plugin=_Registered(self), public_only=public_only
+            )
+        except GraderFault as fault:
+            raise self._fault or fault from None
+        outcomes = outcomes_by_case(self._json_report)
         failed = any(
             outcome.status in (Status.FAILED, Status.ERROR) and not outcome.unusable
             for outcome in outcomes.values()
         )
         evidence: dict[str, list[Evidence]] = {}
+        explained: frozenset[str] = frozenset()
         if bench is not None and failed and self._assignment.reference is not None:
-            with contextlib.suppress(OutOfTime, SubmissionUnusable):
+            with contextlib.suppress(OutOfTime, SubmissionUnusable, WorkerLost):
                 evidence = collect_evidence(bench, self._demonstrations)
-        return score(self._expected, outcomes, evidence)
+                if self._hidden_module is not None:
+                    explained = self._diagnose(bench, self._hidden_module)
+            bench.discard()
+        return score(self._expected, outcomes, evidence, explained)
 
-    def _run_pytest(self, suites: list[Path], *, collect_only: bool) -> dict[str, Any]:
-        hidden = self._assignment.hidden_suite
-        arguments = [
-            *map(str, suites),
-            f"--rootdir={suites[0].parent.parent.parent}",
-            f"-c{os.devnull}",
-            "--import-mode=importlib",
-            "--noconftest",
-            "--assert=plain",
-            "--tb=native",
-            "--capture=no",
-            "-ppytest_jsonreport.plugin",
-            "--json-report",
-            "--json-report-file=none",
-            "--json-report-omit=log",
-            # Without these a warm process spends most of its time collecting garbage.
-            "-pno:unraisableexception",
-            "-pno:threadexception",
-            "-pno:cacheprovider",
-            "-pno:warnings",
-            "-pgrader.session.plugin",
-            *([f"-opythonpath={hidden.parent}"] if hidden is not None else []),
-            *(["--collect-only"] if collect_only else []),
-        ]
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-            code = pytest.main(arguments, plugins=[_Registered(self)])
-        if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) or not self._expected:
-            if self._fault is not None:
-                raise self._fault
-            raise GraderFault(
-                f"the suite of {self._assignment.id} cannot be run (pytest ended with {code!r}):\n"
-                + printed.getvalue()[-3000:]
-            )
-        return self._json_report
+    def _diagnose(self, bench: Bench, suite: types.ModuleType) -> frozenset[str]:
+        """Name the misconception; returns the families of checks that it explains."""
+        found = diagnose(bench, suite)
+        self.diagnosis = [diagnosis for diagnosis, _ in found]
+        return frozenset().union(*(families for _, families in found))
 
     def pytest_json_modifyreport(self, json_report: dict[str, Any]) -> None:
         self._json_report = json_report
@@ -210,6 +194,8 @@ class _Run(Checks):
                 raise pytest.UsageError(f"two checks have the id {name}")
             if public and not self._demonstrations:
                 self._demonstrations = demonstrations(item.module)
+            if not public:
+                self._hidden_module = item.module
         self._expected = list(by_id.values())
 
     def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> bool:
@@ -231,6 +217,7 @@ class _Registered:
 
 def _report(
     job: Job,
+    diagnosis: list[Diagnosis],
     assignment: Assignment,
     bench: Bench | None,
     checks: list[CheckResult],
@@ -251,6 +238,12 @@ def _report(
         notes += submission.notes
     if process is not None:
         notes += process.notes
+    wrong = any(check.status in (Status.FAILED, Status.ERROR) for check in checks)
+    if wrong and not diagnosis and assignment.hidden_suite is not None and not job.public_only:
+        notes.append(
+            "No known misconception behaves exactly as your code does, so none is claimed; the "
+            "failed checks are ordered from the simplest to the deepest."
+        )
     if assignment.hidden_suite is None:
         notes.append("This course has no hidden checks here: only the public ones were run.")
     elif job.public_only:
@@ -269,6 +262,7 @@ def _report(
         message=message,
         notes=notes,
         checks=checks,
+        diagnosis=diagnosis,
         output=Output(text=text, truncated=truncated),
         sandbox=_sandbox_info(bench),
         environment=Environment(

@@ -87,10 +87,14 @@ class Checks:
         from grader.session.outcomes import outcome_of
 
         bench = self.bench_for(item.path)
+        module = getattr(item, "module", None)
+        if module is not None:
+            bench.constants.keep(module)
         item.stash[_ERROR] = None
         started = time.perf_counter()
         reports = runtestprotocol(item, log=False, nextitem=nextitem)
-        error = item.stash[_ERROR]
+        error = bench.attribute(item.stash[_ERROR])
+        bench.constants.restore()
         outcome = outcome_of(error, bench.submission)
         outcome.output, outcome.truncated = bench.take_output()
         if isinstance(error, WorkerLost):

@@ -40,6 +40,9 @@ Mode: TypeAlias = Literal["whole", "definitions"]
 SLOW_IMPORT_SECONDS = 2.0
 """A file that takes longer to import is imported once; later workers take its definitions."""
 
+SHARE_OF_WHAT_IS_LEFT = 0.25
+"""No check may take more of the submission's remaining time."""
+
 
 class StudentProcess:
     """A transport to a worker that has imported the student's file."""
@@ -60,15 +63,17 @@ class StudentProcess:
         self._definitions_first = definitions_first
         self._mode: Mode | None = None
         self._import_seconds = 0.0
+        self._self_contained = False
         self._checks_served = 0
         self._unusable: SubmissionUnusable | None = None
         self._submission_deadline = time.monotonic() + self._limits.submission_seconds
         self._check_deadline = self._submission_deadline
         self.ready: Ready | None = None
         """What the first worker said of its confinement, before any student code ran."""
+        self.input_writes = 0
         self.notes: list[str] = []
-        self.defined: list[str] = []
-        """Names that the file defines, once it has been imported."""
+        self._defined: list[str] = []
+        self._kinds: dict[str, str] = {}
         self.missing: list[str] = []
         """Declared exports that the file does not give."""
         self.import_output: tuple[str, bool] = ("", False)
@@ -87,7 +92,9 @@ class StudentProcess:
         if time.monotonic() >= self._submission_deadline:
             raise OutOfTime
         self._ensure()
-        self._start_clock(self._limits.check_seconds)
+        # Checks that never end leave some time for those that come after them.
+        left = max(0.0, self._submission_deadline - time.monotonic())
+        self._start_clock(min(self._limits.check_seconds, left * SHARE_OF_WHAT_IS_LEFT))
         self.ask(BeginCheck(seed=seed), b"", Done)
         self._checks_served += 1
 
@@ -111,23 +118,33 @@ class StudentProcess:
     close = discard
 
     def require(self, export: str) -> None:
-        """Raise MissingExport if the file does not define ``export``."""
+        """Raise MissingExport if the file lacks ``export``, or it is nothing to be called."""
         if export in self.missing:
-            near = difflib.get_close_matches(export, self.defined, 1, cutoff=0.75)
-            raise MissingExport(export, near[0] if near else None)
+            near = difflib.get_close_matches(export, self._defined, 1, cutoff=0.75)
+            suggestion = f" It defines {near[0]}: is the name misspelt?" if near else ""
+            raise MissingExport(f"Your file does not define {export}.{suggestion}")
+        if self._kinds.get(export) == "other":
+            raise MissingExport(f"Your {export} is neither a function nor a class.")
 
     def forbidden_uses(self) -> list[ForbiddenUse]:
-        """Uses of what the assignment forbids, found in a worker that does not run the file."""
+        """Uses of what the assignment forbids, found in a worker that does not run the files."""
         if not self._assignment.forbidden:
             return []
+        folder = self._main.parent
+        helpers = sorted(path for path in folder.rglob("*.py") if path != self._main)
         worker = self._spawn()
+        uses = []
         try:
-            request = Analyse(path=str(self._main), forbidden=self._assignment.forbidden)
             self._start_clock(self._limits.import_seconds)
-            reply, _ = worker.request(request, b"", Analysed, self._check_deadline)
+            for path in (self._main, *helpers):
+                request = Analyse(path=str(path), forbidden=self._assignment.forbidden)
+                reply, _ = worker.request(request, b"", Analysed, self._check_deadline)
+                for use in reply.uses if isinstance(reply, Analysed) else []:
+                    use.file = "" if path == self._main else str(path.relative_to(folder))
+                    uses.append(use)
         finally:
             worker.kill()
-        return reply.uses if isinstance(reply, Analysed) else []
+        return uses
 
     def _start_clock(self, seconds: float) -> None:
         self._check_deadline = min(time.monotonic() + seconds, self._submission_deadline)
@@ -151,8 +168,9 @@ class StudentProcess:
             return
         if self._mode is None:
             self._mode = self._choose_mode()
-        elif (problem := self._try(self._mode)) is not None:
-            raise SubmissionUnusable(problem)
+        elif self._try(self._mode) is not None:
+            # Its words are not repeated: they could carry what an earlier worker has seen.
+            raise SubmissionUnusable(WorkerLost("it could be imported once, and then no more"))
 
     def _choose_mode(self) -> Mode:
         """Import the file as it is, or by its definitions alone if that gives more; and keep it."""
@@ -190,6 +208,7 @@ class StudentProcess:
         found = self.missing
         kept, self._worker = self._worker, None
         suffice = self._try("definitions") is None and self.missing == found
+        suffice = suffice and self._self_contained
         self.discard()
         self._worker = kept
         self.missing = found
@@ -222,13 +241,17 @@ class StudentProcess:
         finally:
             self._import_seconds = time.monotonic() - started
             output = worker.take_output()
-            if output[0] or not self.import_output[0]:
+            if self._mode is None and (output[0] or not self.import_output[0]):
                 self.import_output = output
         if isinstance(reply, Raised):
             raise student_error(reply)
         assert isinstance(reply, Loaded)
-        self.defined = reply.defined
-        self.missing = [name for name in exports if name not in reply.exports]
+        missing = [name for name in exports if name not in reply.exports]
+        if self._mode is None:
+            self._defined, self._kinds, self.missing = reply.defined, reply.exports, missing
+            self._self_contained = reply.self_contained
+        elif missing != self.missing:
+            raise WorkerLost("it did not define the same once more")
 
 
 def _why_definitions_alone(problem: Exception, limit: float) -> str:
@@ -237,7 +260,8 @@ def _why_definitions_alone(problem: Exception, limit: float) -> str:
         what = f"Your file was still running {limit:g} s after its import began"
     elif isinstance(problem, StudentError):
         line = f" at line {problem.frame.line}" if problem.frame else ""
-        what = f"Your file raised {problem.raised.type}{line} when it was imported"
+        said = f" ({problem.raised.message[:200]})" if problem.raised.message else ""
+        what = f"Your file raised {problem.raised.type}{said}{line} when it was imported"
     else:
         what = f"Your file ended the process when it was imported ({problem})"
     return f"{what}, so its imports, definitions and simple assignments were graded alone: {advice}"

@@ -34,7 +34,8 @@ def main() -> None:
     process.set_dumpable(False)
     # Hidden suites and references enter this process only from here on.
     torch.set_num_threads(1)
-    from grader.session.grading import warm_up
+    import grader.session.grading  # noqa: F401
+    from grader.session.pytest_run import warm_up
 
     warm_up()
     gc.collect()

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from grader.course.families import depth
 from grader.report.model import CheckResult, Evidence, Output, Status, Visibility
 from grader.session.checks import Check
 from grader.session.outcomes import Outcome, from_property
@@ -37,12 +38,17 @@ def score(
     expected: list[Expected],
     outcomes: dict[str, Outcome],
     evidence: dict[str, list[Evidence]],
+    explained: frozenset[str] = frozenset(),
 ) -> list[CheckResult]:
-    """One result a check, in the order of the suites. ``evidence`` is by demonstration title."""
+    """One result a check, from the simplest family to the deepest.
+
+    ``evidence`` is by demonstration title; ``explained`` are the families that a diagnosed
+    misconception fails: of their failures the first stands for all.
+    """
     shown = _public_details(expected, outcomes)
     results: list[CheckResult] = []
     causes: dict[str, str] = {}
-    for entry in expected:
+    for entry in sorted(expected, key=lambda entry: depth(entry.check.family)):
         outcome = _worst([outcomes.get(case) for case in entry.cases])
         pictures: list[Evidence] = []
         if outcome.status in (Status.FAILED, Status.ERROR) and not outcome.unusable:
@@ -50,6 +56,9 @@ def score(
         cause = causes.get(outcome.signature) if outcome.signature else None
         if cause is None and outcome.status is Status.FAILED:
             cause = causes.get("shape")
+            if entry.check.family in explained:
+                cause = cause or causes.setdefault("misconception", entry.id)
+                cause = None if cause == entry.id else cause
         if not outcome.passed:
             if outcome.signature:
                 causes.setdefault(outcome.signature, entry.id)

@@ -16,6 +16,9 @@ R = TypeVar("R", bound=msgspec.Struct)
 class Transport(Protocol):
     """Takes requests to wherever the module lives."""
 
+    input_writes: int
+    """How often a call wrote into what it was given."""
+
     def ask(
         self, request: Request, blob: bytes | bytearray, expected: type[R]
     ) -> tuple[R | Raised | Unusable, bytes | bytearray]:
@@ -36,6 +39,7 @@ class InProcess:
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
+        self.input_writes = 0
 
     def ask(
         self, request: Request, blob: bytes | bytearray, expected: type[R]

@@ -16,9 +16,11 @@ from grader.suite import (
     assert_rows_sum_to_one,
     assert_same_gradients,
     assert_shape,
+    assert_started,
     assert_unchanged,
     check,
     normalised_axis,
+    probe,
 )
 
 B, H, T, S, D, DV = 2, 6, 5, 8, 7, 9
@@ -37,8 +39,9 @@ def inputs(draw, *leading, queries=T, keys=S, width=D, value_width=DV, dtype=tor
 
 def assert_equals_reference(student, reference, arguments, **options):
     """Output and weights are those of the reference."""
-    output, weights = student.scaled_dot_product_attention(*arguments, **options)
+    # The reference first: the student's code may write into what it is given.
     wanted_output, wanted_weights = reference.scaled_dot_product_attention(*arguments, **options)
+    output, weights = student.scaled_dot_product_attention(*arguments, **options)
     assert_close(weights, wanted_weights, "weights")
     assert_close(output, wanted_output, "output")
 
@@ -79,9 +82,7 @@ def test_axes_of_size_one(student, draw, sizes):
         draw, batch, heads, queries=queries, keys=keys, width=width, value_width=width
     )
     output, weights = student.scaled_dot_product_attention(*arguments)
-    assert_shape(
-        output, [("B", batch), ("H", heads), ("T", queries), ("D", width)], "output"
-    )
+    assert_shape(output, [("B", batch), ("H", heads), ("T", queries), ("D", width)], "output")
     assert_shape(weights, [("B", batch), ("H", heads), ("T", queries), ("S", keys)], "weights")
 
 
@@ -204,8 +205,9 @@ def test_output_is_weights_times_value(student, draw):
     query, key, value = inputs(draw, B)
     output, weights = student.scaled_dot_product_attention(query, key, value)
     assert_shape(weights, [("B", B), ("T", T), ("S", S)], "weights")
-    assert_close(output, weights @ value, "output", message="Your output is not weights @ value.")
-    eye = torch.eye(S).expand(B, S, S)
+    mixed = weights.double() @ value.double()
+    assert_close(output, mixed, "output", message="Your output is not weights @ value.")
+    eye = torch.eye(S).repeat(B, 1, 1)
     shown, weights = student.scaled_dot_product_attention(query, key, eye)
     assert_close(
         shown,
@@ -298,6 +300,26 @@ def test_blocked_keys_have_no_influence(student, draw, size):
 @check(
     "mask",
     points=1,
+    title="A blocked key gets no weight even if every allowed score is far below zero",
+    hint="Which number can a blocked score be that is below every other?",
+)
+@pytest.mark.parametrize("size", [1e2, 1e4])
+def test_blocked_keys_lose_to_low_scores(student, draw, size):
+    _, _, value = inputs(draw, B)
+    # Far apart, so that each query takes the best allowed key alone and no rounding shows.
+    order = draw.permutation(S - 1) + 1.0
+    key = torch.cat([torch.zeros(1), -size * order]).view(1, S, 1).repeat(B, 1, D)
+    mask = torch.ones(T, S, dtype=torch.bool)
+    mask[:, 0] = False
+    output, _ = student.scaled_dot_product_attention(torch.ones(B, T, D), key, value, mask=mask)
+    best = value[:, 1 + order.argmin()].unsqueeze(1).expand(B, T, DV)
+    words = "A blocked key wins where every allowed score is far below zero."
+    assert_close(output, best, "output", message=words)
+
+
+@check(
+    "mask",
+    points=1,
     title="A mask that allows everything equals no mask",
     hint="What does your code do with a mask that has nothing to block?",
 )
@@ -363,11 +385,11 @@ def test_query_without_keys(student, draw, kind):
     title="A key that no query may see is no error",
     hint="Over which axis do you ask whether anything is allowed?",
 )
-def test_key_without_queries(student, reference, draw):
+def test_key_without_queries(student, draw):
     mask = draw.mask(B, T, S)
     mask[..., 4] = False
     mask[..., 5] = True
-    assert_equals_reference(student, reference, inputs(draw, B), mask=mask)
+    student.scaled_dot_product_attention(*inputs(draw, B), mask=mask)
 
 
 # -- numbers ---------------------------------------------------------------------------------------
@@ -468,9 +490,7 @@ def test_bfloat16(student, reference, draw, masked):
     hint="Does a line name a device, or make a tensor without asking its inputs where they are?",
 )
 def test_no_device_of_its_own(student):
-    query, key, value = (
-        torch.empty(B, n, d, device="meta") for n, d in ((T, D), (S, D), (S, DV))
-    )
+    query, key, value = (torch.empty(B, n, d, device="meta") for n, d in ((T, D), (S, D), (S, DV)))
     output, weights = student.scaled_dot_product_attention(query, key, value)
     if output.device.type != "meta" or weights.device.type != "meta":
         raise CheckFailure("Your results are on another device than the inputs.")
@@ -489,7 +509,7 @@ def test_no_device_of_its_own(student):
 @pytest.mark.parametrize("kind", ["bool", "integer"])
 def test_inputs_untouched(student, draw, kind):
     mask = draw.mask(T, S)
-    mask = mask if kind == "bool" else mask.to(torch.int64)
+    mask = mask if kind == "bool" else mask.to(torch.int64) * draw.integers(1, 4, T, S)
     named = dict(zip(("query", "key", "value", "mask"), (*inputs(draw, B), mask), strict=True))
     before = {name: tensor.clone() for name, tensor in named.items()}
     query, key, value, mask = named.values()
@@ -524,7 +544,7 @@ def test_items_are_independent(student, draw):
     query, key, value = inputs(draw, 3, H)
     before, _ = student.scaled_dot_product_attention(query, key, value)
     words = "Changing one item of the batch, or one head, moves the output of another."
-    for place in ((1, slice(None)), (slice(None), 2)):
+    for place in ((0, slice(None)), (1, slice(None)), (slice(None), 0), (slice(None), 2)):
         others = torch.ones(3, H, dtype=torch.bool)
         others[place] = False
         changed = [tensor.clone() for tensor in (query, key, value)]
@@ -557,9 +577,180 @@ def test_inputs_that_are_not_contiguous(student, reference, draw):
     hint="The point here is to write the steps yourself.",
 )
 def test_written_by_hand(student, draw, forbidden_uses):
-    student.scaled_dot_product_attention(*inputs(draw))
+    assert_started(student.scaled_dot_product_attention, *inputs(draw))
     if forbidden_uses:
         first = forbidden_uses[0]
         raise CheckFailure(
             f"Line {first.line} uses {first.name}, which this assignment does not allow."
         )
+
+
+# -- probes ----------------------------------------------------------------------------------------
+
+CROSS = (
+    {"leading": (2, 3), "queries": 4, "keys": 6, "width": 5, "value_width": 7},
+    {"leading": (3,), "queries": 5, "keys": 7, "width": 3, "value_width": 2},
+)
+SQUARE = (
+    {"leading": (2,), "queries": 5, "keys": 5, "width": 6, "value_width": 6},
+    {"leading": (2, 3), "queries": 7, "keys": 7, "width": 5, "value_width": 5},
+)
+
+
+def results(student, arguments, **options):
+    output, weights = student.scaled_dot_product_attention(*arguments, **options)
+    return {"output": output, "weights": weights}
+
+
+@probe(*CROSS)
+def probe_cross(student, draw, leading, **sizes):
+    return results(student, inputs(draw, *leading, **sizes))
+
+
+@probe(*SQUARE)
+def probe_square(student, draw, leading, **sizes):
+    return results(student, inputs(draw, *leading, **sizes))
+
+
+@probe(*CROSS)
+def probe_masked(student, draw, leading, queries, keys, **sizes):
+    arguments = inputs(draw, *leading, queries=queries, keys=keys, **sizes)
+    return results(student, arguments, mask=draw.mask(*leading, queries, keys))
+
+
+@probe(*SQUARE)
+def probe_masked_square(student, draw, leading, queries, keys, **sizes):
+    arguments = inputs(draw, *leading, queries=queries, keys=keys, **sizes)
+    mask = draw.mask(queries, keys)
+    mask[..., 0, 0], mask[..., 0, 1] = False, True
+    return results(student, arguments, mask=mask)
+
+
+@probe(*CROSS)
+def probe_integer_mask(student, draw, leading, queries, keys, **sizes):
+    arguments = inputs(draw, *leading, queries=queries, keys=keys, **sizes)
+    mask = draw.mask(*leading, queries, keys).to(torch.int64)
+    return results(student, arguments, mask=mask * draw.integers(1, 4, queries, keys))
+
+
+@probe(*CROSS)
+def probe_negative_mask(student, draw, leading, queries, keys, **sizes):
+    arguments = inputs(draw, *leading, queries=queries, keys=keys, **sizes)
+    return results(student, arguments, mask=-draw.mask(queries, keys).to(torch.int32))
+
+
+@probe(*CROSS)
+def probe_key_mask(student, draw, leading, queries, keys, **sizes):
+    arguments = inputs(draw, *leading, queries=queries, keys=keys, **sizes)
+    return results(student, arguments, mask=draw.mask(keys))
+
+
+@probe(*CROSS)
+def probe_mask_of_one_row(student, draw, leading, queries, keys, **sizes):
+    arguments = inputs(draw, *leading, queries=queries, keys=keys, **sizes)
+    return results(student, arguments, mask=draw.mask(*leading[:-1], 1, 1, keys))
+
+
+@probe(*CROSS)
+def probe_blocked_keys_are_huge(student, draw, leading, queries, keys, **sizes):
+    query, key, value = inputs(draw, *leading, queries=queries, keys=keys, **sizes)
+    mask = draw.mask(queries, keys)
+    mask[:, 1], mask[:, 2] = False, True
+    key[..., 1, :] *= 1e4
+    value[..., 1, :] = 1e6
+    return results(student, (query, key, value), mask=mask)
+
+
+@probe(*CROSS)
+def probe_allowed_scores_are_low(student, draw, leading, queries, keys, **sizes):
+    query, key, value = inputs(draw, *leading, queries=queries, keys=keys, **sizes)
+    mask = draw.mask(queries, keys)
+    query, key = query.abs(), -key.abs() * 2e3
+    key[..., 0, :] = 0.0
+    mask[:, 0], mask[:, 1] = False, True
+    return results(student, (query, key, value), mask=mask)
+
+
+@probe(*CROSS)
+def probe_query_without_keys(student, draw, leading, queries, keys, **sizes):
+    arguments = inputs(draw, *leading, queries=queries, keys=keys, **sizes)
+    mask = draw.mask(*leading, queries, keys)
+    mask[..., 1, 2, :] = False
+    return results(student, arguments, mask=mask)
+
+
+@probe(*CROSS)
+def probe_nothing_allowed(student, draw, leading, queries, keys, **sizes):
+    arguments = inputs(draw, *leading, queries=queries, keys=keys, **sizes)
+    return results(student, arguments, mask=torch.zeros(queries, keys, dtype=torch.bool))
+
+
+@probe(*CROSS)
+def probe_key_without_queries(student, draw, leading, queries, keys, **sizes):
+    arguments = inputs(draw, *leading, queries=queries, keys=keys, **sizes)
+    mask = draw.mask(queries, keys)
+    mask[:, 1], mask[:, 0] = False, True
+    return results(student, arguments, mask=mask)
+
+
+@probe(*CROSS)
+def probe_large_scores(student, draw, leading, **sizes):
+    query, key, value = inputs(draw, *leading, **sizes)
+    return results(student, (query * 20, key * 20, value))
+
+
+@probe(*CROSS)
+def probe_bfloat16(student, draw, leading, **sizes):
+    found = results(student, inputs(draw, *leading, dtype=torch.bfloat16, **sizes))
+    # Right answers round at different places; only the dtype is compared.
+    return {name: torch.zeros(1, dtype=tensor.dtype) for name, tensor in found.items()}
+
+
+@probe(*CROSS)
+def probe_float64(student, draw, leading, **sizes):
+    return results(student, inputs(draw, *leading, dtype=torch.float64, **sizes))
+
+
+@probe(*CROSS)
+def probe_gradients(student, draw, leading, queries, keys, **sizes):
+    leaves = inputs(draw, *leading, queries=queries, keys=keys, **sizes)
+    leaves = [tensor.requires_grad_() for tensor in leaves]
+    output, weights = student.scaled_dot_product_attention(*leaves, mask=draw.mask(queries, keys))
+    found = {}
+    for name, result in (("output", output), ("weights", weights)):
+        if not result.requires_grad:
+            continue
+        total = (result * draw.normal(*result.shape)).sum()
+        gradients = torch.autograd.grad(total, leaves, allow_unused=True, retain_graph=True)
+        for leaf, gradient in zip(("query", "key", "value"), gradients, strict=True):
+            if gradient is not None:
+                found[f"{name}/{leaf}"] = gradient
+    return found
+
+
+@probe(*CROSS)
+def probe_inputs_afterwards(student, draw, leading, queries, keys, **sizes):
+    arguments = inputs(draw, *leading, queries=queries, keys=keys, **sizes)
+    mask = draw.mask(queries, keys)
+    mask[0, 0] = True
+    student.scaled_dot_product_attention(*arguments, mask=mask)
+    return dict(zip(("query", "key", "value", "mask"), (*arguments, mask), strict=True))
+
+
+@probe(*CROSS)
+def probe_not_contiguous(student, draw, leading, queries, keys, width, value_width):
+    query = draw.normal(*leading, width, queries).transpose(-1, -2)
+    key = draw.normal(*leading, width, keys).transpose(-1, -2)
+    value = draw.normal(*leading, value_width, keys).transpose(-1, -2)
+    return results(student, (query, key, value))
+
+
+@probe({"queries": 1, "keys": 3, "width": 2}, {"queries": 3, "keys": 1, "width": 1})
+def probe_axes_of_size_one(student, draw, queries, keys, width):
+    arguments = inputs(draw, 2, 1, queries=queries, keys=keys, width=width, value_width=4)
+    return results(student, arguments)
+
+
+@probe({"queries": 3, "keys": 4}, {"queries": 4, "keys": 2})
+def probe_no_leading_axes(student, draw, queries, keys):
+    return results(student, inputs(draw, queries=queries, keys=keys))

@@ -1,0 +1,75 @@
+"""Public checks of `mqa`: the worked example of the handout. Read them, run them."""
+
+import torch
+
+from grader.suite import assert_close, assert_shape, check, demonstration
+
+TOKENS = torch.tensor([[[1.0, 0.0, 0.0, 2.0], [0.0, 1.0, 1.0, 0.0]]])
+WEIGHTS = {
+    "W_q.weight": torch.eye(4),
+    "W_k.weight": torch.tensor([[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]]),
+    "W_v.weight": torch.tensor([[0.0, 0.0, 10.0, 0.0], [0.0, 0.0, 0.0, 10.0]]),
+    "W_o.weight": torch.eye(4),
+    "W_q.bias": torch.zeros(4),
+    "W_k.bias": torch.zeros(2),
+    "W_v.bias": torch.zeros(2),
+    "W_o.bias": torch.zeros(4),
+}
+OUTPUT = torch.tensor([[[3.302, 13.395, 8.044, 3.911], [6.698, 6.605, 3.302, 13.395]]])
+CAUSAL = torch.tensor([[True, False], [True, True]])
+
+
+def example(student):
+    """The layer of the worked example: two heads, each two columns wide."""
+    layer = student.MultiQueryAttention(embed_dim=4, num_heads=2)
+    layer.load_weights(WEIGHTS)
+    return layer.eval()
+
+
+@check(
+    "shape",
+    points=1,
+    title="The output has the shape of the input",
+    hint="The heads have to be put side by side again: H times D is C.",
+)
+def test_example_shape(student):
+    assert_shape(example(student)(TOKENS), {"B": 1, "T": 2, "C": 4}, "output")
+
+
+@check(
+    "values",
+    points=3,
+    title="The worked example: first row 3.302, 13.395, 8.044, 3.911",
+    hint="Follow the handout's steps with your own numbers. Which is the first that differs?",
+)
+def test_worked_example(student):
+    assert_close(example(student)(TOKENS), OUTPUT, "output", tol=(0.0, 2e-3))
+
+
+@check(
+    "mask",
+    points=2,
+    title="Under a causal mask the first token hands on its own value in both heads",
+    hint="True means allowed. What does a token attend to that may see only itself?",
+)
+def test_causal_example(student):
+    output = example(student)(TOKENS, mask=CAUSAL)
+    assert_close(output[:, 0], torch.tensor([[0.0, 20.0, 0.0, 20.0]]), "output")
+    assert_close(output[:, 1], OUTPUT[:, 1], "output", tol=(0.0, 2e-3))
+
+
+@demonstration("the worked example")
+def show_worked_example(student):
+    return {"output": example(student)(TOKENS)}
+
+
+@demonstration("the worked example under a causal mask")
+def show_causal(student):
+    return {"output": example(student)(TOKENS, mask=CAUSAL)}
+
+
+@demonstration("one mask for each of two items")
+def show_mask_of_each_item(student):
+    both = TOKENS.expand(2, 2, 4).contiguous()
+    masks = torch.stack([CAUSAL, torch.ones(2, 2, dtype=torch.bool)])
+    return {"output": example(student)(both, mask=masks)}

@@ -1,0 +1,224 @@
+"""The audit: every variant of the reference through the suite, and what falls short."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from grader.audit.cases import Case, SourceBench, collect, reference_source, run_checks
+from grader.audit.model import (
+    Audit,
+    CheckEntry,
+    FaultEntry,
+    MutantEntry,
+    PairEntry,
+    VariantEntry,
+)
+from grader.audit.mutants import Equivalents, Mutant, make_mutants
+from grader.audit.parallel import spread
+from grader.course.model import Assignment
+from grader.diagnosis.catalogue import Catalogue, Fault
+from grader.report.model import Status
+from grader.session.outcomes import Outcome
+
+Outcomes = dict[str, Outcome]
+
+
+def audit(assignment: Assignment, *, seeds: int = 5, say: Callable[[str], None] = print) -> Audit:
+    """Audit one assignment. Its reference, faults and variants are trusted and run here.
+
+    Raises CourseError for a broken course or catalogue, GraderFault for a suite that cannot be run.
+    """
+    started = time.monotonic()
+    measure = _Measure(assignment, seeds)
+    say(f"{assignment.id}: {len(measure.checks)} checks")
+    lost = measure.right_answers()
+    say(f"{assignment.id}: {measure.accepted} accepted variants under {seeds} seeds")
+    faults = measure.faults()
+    say(f"{assignment.id}: {len(faults)} faults")
+    pairs, bad_pairs = measure.pairs(faults)
+    say(f"{assignment.id}: {pairs} pairs")
+    mutants, survivors, stale = measure.mutants()
+    say(f"{assignment.id}: {mutants} mutants")
+    stub_earned, stub_started = measure.stub()
+    return Audit(
+        assignment=assignment.id,
+        title=assignment.title,
+        seeds=seeds,
+        checks=list(measure.checks.values()),
+        points=sum(check.points for check in measure.checks.values()),
+        faults=faults,
+        pairs=pairs,
+        bad_pairs=bad_pairs,
+        accepted=measure.accepted,
+        lost=lost,
+        stub_earned=stub_earned,
+        stub_started=stub_started,
+        mutants=mutants,
+        survivors=survivors,
+        stale=stale,
+        idle=[check for check in measure.checks if check not in measure.useful],
+        seconds=round(time.monotonic() - started, 2),
+    )
+
+
+class _Measure:
+    def __init__(self, assignment: Assignment, seeds: int) -> None:
+        self._assignment = assignment
+        self._seeds = range(seeds)
+        self._cases = collect(assignment)
+        self._source = reference_source(assignment)
+        self._catalogue = Catalogue(assignment)
+        self._equivalents = Equivalents(assignment)
+        self.checks = {
+            case.check_id: CheckEntry(
+                id=case.check_id,
+                family=case.check.family,
+                title=case.check.title,
+                points=case.check.points,
+            )
+            for case in self._cases
+        }
+        self.accepted = 0
+        self.useful: set[str] = set()
+
+    def right_answers(self) -> list[VariantEntry]:
+        """The reference and the accepted variants, each under every seed: what they lost."""
+        assert self._assignment.reference is not None
+        folder = self._assignment.reference.parent / "accepted"
+        paths = sorted(folder.glob("*.py"))
+        self.accepted = len(paths)
+        sources = [("the reference", self._source)]
+        sources += [(path.name, path.read_text("utf-8")) for path in paths]
+        runs = [(name, source, seed) for name, source in sources for seed in self._seeds]
+        outcomes = spread(lambda run: self._run(run[1], run[2]), runs)
+        return [
+            VariantEntry(name=name, check=check, seed=seed, message=_said(outcome))
+            for (name, _, seed), found in zip(runs, outcomes, strict=True)
+            for check, outcome in found.items()
+            if not outcome.passed
+        ]
+
+    def faults(self) -> list[FaultEntry]:
+        """Every fault under every seed: which checks caught it."""
+        runs = [(fault, seed) for fault in self._catalogue for seed in self._seeds]
+        outcomes = spread(lambda run: self._run(self._build(run[0]), run[1]), runs)
+        failed: dict[str, list[set[str]]] = {}
+        for (fault, _), found in zip(runs, outcomes, strict=True):
+            failed.setdefault(fault.slug, []).append(_failed(found))
+        self._failed_by = {slug: sets[0] for slug, sets in failed.items()}
+        entries = []
+        for fault in self._catalogue:
+            always = set.intersection(*failed[fault.slug])
+            ever = set().union(*failed[fault.slug])
+            self.useful |= ever
+            missed = [
+                family
+                for family in fault.fails
+                if not all(family in self._families(found) for found in failed[fault.slug])
+            ]
+            entries.append(
+                FaultEntry(
+                    slug=fault.slug,
+                    fails=list(fault.fails),
+                    caught_by=[check for check in self.checks if check in always],
+                    flaky=[check for check in self.checks if check in ever - always],
+                    missed=missed,
+                    earned=sum(c.points for c in self.checks.values() if c.id not in always),
+                )
+            )
+        return entries
+
+    def pairs(self, faults: list[FaultEntry]) -> tuple[int, list[PairEntry]]:
+        """Every two faults together: how many there are, and those with which something is amiss.
+
+        Two faults may not be caught less, nor earn more, than either of them alone.
+        """
+        pairs = list(self._catalogue.pairs())
+        problems = spread(self._examine_pair, pairs)
+        bad = [
+            PairEntry(faults=[fault.slug for fault in pair], problem=problem)
+            for pair, problem in zip(pairs, problems, strict=True)
+            if problem
+        ]
+        return len(pairs), bad
+
+    def mutants(self) -> tuple[int, list[MutantEntry], list[str]]:
+        """Generic mutants: how many, those that no check caught, and records without a mutant."""
+        mutants = make_mutants(self._source)
+        caught = spread(self._caught_by, mutants)
+        self.useful |= set().union(*caught)
+        survivors = [m for m, found in zip(mutants, caught, strict=True) if not found]
+        entries = [
+            MutantEntry(
+                operator=mutant.operator,
+                before=mutant.before,
+                after=mutant.after,
+                reason=self._equivalents.reason(mutant),
+            )
+            for mutant in survivors
+        ]
+        return len(mutants), entries, self._equivalents.stale(survivors)
+
+    def stub(self) -> tuple[int, list[str]]:
+        """What the untouched stub earns, and the checks that do not see that it is one."""
+        outcomes = self._run(self._assignment.stub.read_text("utf-8"), 0)
+        earned = sum(self.checks[c].points for c, outcome in outcomes.items() if outcome.passed)
+        started = [c for c, outcome in outcomes.items() if outcome.status != Status.NOT_STARTED]
+        return earned, started
+
+    def _examine_pair(self, pair: tuple[Fault, Fault]) -> str:
+        first, second = (self._failed_by[fault.slug] for fault in pair)
+        lost = max(self._points(first), self._points(second))
+        families = {family for fault in pair for family in fault.fails}
+        # Checks that neither fails alone could only cost more: they need not be run.
+        cases = [case for case in self._cases if case.check_id in first | second]
+        failed: set[str] = set()
+
+        def enough(case: Case) -> bool:
+            failed.add(case.check_id)
+            return self._points(failed) >= lost and bool(families & self._families(failed))
+
+        source = self._build(*pair)
+        run_checks(cases, self._bench(source, 0), stop=enough)
+        if not failed:
+            return "together they are not caught"
+        if not families & self._families(failed):
+            return "together they are caught by none of the families that they name"
+        if self._points(failed) < lost:
+            return f"together they lose {self._points(failed)} points, one of them alone {lost}"
+        return ""
+
+    def _caught_by(self, mutant: Mutant) -> set[str]:
+        for seed in (0, 1):
+            outcomes = run_checks(
+                self._cases, self._bench(mutant.source, seed), stop=lambda _: True
+            )
+            if failed := _failed(outcomes):
+                return failed
+        return set()
+
+    def _build(self, *faults: Fault) -> str:
+        source = self._catalogue.build(*faults)
+        assert source is not None
+        return source
+
+    def _bench(self, source: str, seed: int) -> SourceBench:
+        return SourceBench(self._assignment, source, seed=seed)
+
+    def _run(self, source: str, seed: int) -> Outcomes:
+        return run_checks(self._cases, self._bench(source, seed))
+
+    def _points(self, checks: set[str]) -> int:
+        return sum(self.checks[check].points for check in checks)
+
+    def _families(self, checks: set[str]) -> set[str]:
+        return {self.checks[check].family for check in checks}
+
+
+def _failed(outcomes: Outcomes) -> set[str]:
+    return {check for check, outcome in outcomes.items() if not outcome.passed}
+
+
+def _said(outcome: Outcome) -> str:
+    return " ".join(part for part in (outcome.message, outcome.detail) if part)[:500]

@@ -1,0 +1,107 @@
+"""What an audit found out about one assignment's suite, as data."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class CheckEntry(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    family: str
+    title: str
+    points: int
+
+
+class FaultEntry(msgspec.Struct, kw_only=True):
+    """One fault and the checks that caught it, under every seed and under some."""
+
+    slug: str
+    fails: list[str]
+    """Families that have to catch it."""
+    caught_by: list[str]
+    flaky: list[str]
+    """Checks that caught it under some seeds only."""
+    missed: list[str]
+    """Families that have to catch it and did not, under some seed."""
+    earned: int
+
+
+class PairEntry(msgspec.Struct, kw_only=True):
+    """Two faults together, where something is amiss with them."""
+
+    faults: list[str]
+    problem: str
+
+
+class VariantEntry(msgspec.Struct, kw_only=True):
+    """A right answer that did not get full marks: the reference, or an accepted variant."""
+
+    name: str
+    check: str
+    seed: int
+    message: str
+
+
+class MutantEntry(msgspec.Struct, kw_only=True):
+    """A mutant that no check caught."""
+
+    operator: str
+    before: str
+    after: str
+    reason: str
+    """Why it is equivalent to the reference; empty if nobody has said so."""
+
+
+class Audit(msgspec.Struct, kw_only=True):
+    """The audit of one assignment. ``shortcomings`` is empty if its suite is as it should be."""
+
+    assignment: str
+    title: str
+    seeds: int
+    checks: list[CheckEntry]
+    points: int
+    faults: list[FaultEntry]
+    pairs: int
+    bad_pairs: list[PairEntry]
+    accepted: int
+    lost: list[VariantEntry]
+    stub_earned: int
+    stub_started: list[str]
+    """Checks that do not see that the stub is untouched."""
+    mutants: int
+    survivors: list[MutantEntry]
+    stale: list[str]
+    """Mutants recorded as equivalent that are caught, or made no longer."""
+    idle: list[str]
+    """Checks that no fault and no mutant fails."""
+    seconds: float
+
+    @property
+    def shortcomings(self) -> list[str]:
+        """Everything that falls short, a sentence each."""
+        found = [
+            f"fault {fault.slug} is not caught by the family {family}"
+            for fault in self.faults
+            for family in fault.missed
+        ]
+        found += [f"faults {' and '.join(pair.faults)}: {pair.problem}" for pair in self.bad_pairs]
+        found += [
+            f"{entry.name} is right but loses the check {entry.check} under seed {entry.seed}: "
+            f"{entry.message}"
+            for entry in self.lost
+        ]
+        if self.stub_earned:
+            found.append(f"the untouched stub earns {self.stub_earned} points")
+        found += [
+            f"the check {check} does not see an untouched stub" for check in self.stub_started
+        ]
+        found += [
+            f"a mutant survives: {mutant.before!r} to {mutant.after!r} ({mutant.operator})"
+            for mutant in self.survivors
+            if not mutant.reason
+        ]
+        found += [
+            f"recorded as an equivalent mutant, but it is none: {line}" for line in self.stale
+        ]
+        found += [f"nothing fails the check {check}" for check in self.idle]
+        return found

@@ -1,0 +1,30 @@
+"""An audit for reading in a terminal."""
+
+from __future__ import annotations
+
+from grader.audit.model import Audit
+
+
+def lines(audit: Audit) -> list[str]:
+    """A summary line, then everything that falls short."""
+    caught = sum(not fault.missed for fault in audit.faults)
+    equivalent = sum(bool(mutant.reason) for mutant in audit.survivors)
+    summary = [
+        f"{audit.assignment}: {len(audit.checks)} checks, {audit.points} points",
+        f"  faults     {caught} of {len(audit.faults)} caught by the families they name",
+        f"  pairs      {audit.pairs - len(audit.bad_pairs)} of {audit.pairs} caught, none of "
+        "which earns more than one fault alone",
+        f"  accepted   {audit.accepted} right variants under {audit.seeds} seeds, "
+        f"{len({entry.name for entry in audit.lost})} of which lost points",
+        f"  stub       {audit.stub_earned} points",
+        f"  mutants    {audit.mutants - len(audit.survivors)} of {audit.mutants} caught, "
+        f"{equivalent} recorded as equivalent",
+        f"  time       {audit.seconds:.1f} s",
+    ]
+    flaky = [fault for fault in audit.faults if fault.flaky]
+    if flaky:
+        summary.append(f"  (checks that catch a fault under some seeds only: {len(flaky)} faults)")
+    shortcomings = audit.shortcomings
+    if not shortcomings:
+        return [*summary, "  nothing falls short"]
+    return [*summary, "  falls short:", *(f"  - {text}" for text in shortcomings)]

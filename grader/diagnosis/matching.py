@@ -1,0 +1,139 @@
+"""Which misconception a submission's behaviour matches: single faults first, then pairs.
+
+A misconception is claimed only when exactly one class of faults behaves as the submission does on
+every probe, and differs from the reference on at least one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from itertools import combinations
+
+import msgspec
+
+from grader.diagnosis.catalogue import Catalogue, Fault
+from grader.diagnosis.probes import Signature, distance
+
+Observe = Callable[[str, int], Signature]
+"""Runs a source on the probe of a number."""
+
+
+class Match(msgspec.Struct, kw_only=True):
+    """The faults whose behaviour a submission shows, together."""
+
+    faults: list[Fault]
+    alternatives: list[Fault]
+    """Faults that cannot be told from ``faults[0]`` by any probe."""
+    exactness: float
+    probes: int
+    """On how many probes it differs from the reference, as they do."""
+
+
+class Matcher:
+    """Compares one submission's signatures with those of the catalogue's faults."""
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        student: Sequence[Signature],
+        reference: Sequence[Signature],
+        observe: Observe,
+    ) -> None:
+        self._catalogue = catalogue
+        self._student = student
+        self._observe = observe
+        self._reference = reference
+        self._odd = [
+            number
+            for number, (mine, right) in enumerate(zip(student, reference, strict=True))
+            if distance(mine, right) is None
+        ]
+
+    def match(self, seconds: float = 1.0) -> Match | None:
+        """The one class that matches, or None; looks at pairs, then triples, while time allows.
+
+        ``seconds`` are of processor time, so that a busy machine gives the same answers.
+        """
+        if not self._odd:
+            return None
+        deadline = time.process_time() + seconds
+        singles = [
+            (fault, exact)
+            for fault in self._catalogue
+            if (exact := self._compare([fault])) is not None
+        ]
+        if singles:
+            first, exact = singles[0]
+            return self._found([first], [fault for fault, _ in singles[1:]], exact)
+        plausible = [fault for fault in self._catalogue if self._is_plausible(fault)]
+        for size in (2, 3):
+            matches = self._search(plausible, size, deadline)
+            if matches is None:
+                return None
+            if matches:
+                classes = {frozenset(map(self._class_of, faults)) for faults, _ in matches}
+                faults, exact = matches[0]
+                return self._found(faults, [], exact) if len(classes) == 1 else None
+        return None
+
+    def _search(
+        self, plausible: list[Fault], size: int, deadline: float
+    ) -> list[tuple[tuple[Fault, ...], float]] | None:
+        """Every combination that matches; None if the time ran out before all were tried."""
+        matches = []
+        for faults in combinations(plausible, size):
+            if time.process_time() > deadline:
+                return None
+            exact = self._compare(faults)
+            if exact is not None:
+                matches.append((faults, exact))
+        return matches
+
+    def _is_plausible(self, fault: Fault) -> bool:
+        """Whether a fault can be one of several: alone it is right wherever the submission is.
+
+        Faults that hide each other's effect on a probe are missed, which costs a name and never
+        gives a wrong one.
+        """
+        source = self._catalogue.build(fault)
+        assert source is not None
+        return all(
+            distance(self._observe(source, number), right) is not None
+            for number, right in enumerate(self._reference)
+            if number not in self._odd
+        )
+
+    def _class_of(self, fault: Fault) -> str:
+        """The first fault that no probe tells from this one."""
+        mine = self._catalogue.build(fault)
+        assert mine is not None
+        for other in self._catalogue:
+            theirs = self._catalogue.build(other)
+            assert theirs is not None
+            if all(
+                distance(self._observe(mine, number), self._observe(theirs, number)) is not None
+                for number in range(len(self._reference))
+            ):
+                return other.slug
+        return fault.slug
+
+    def _compare(self, faults: Iterable[Fault]) -> float | None:
+        """How far the submission is from these faults together; None if it is not them."""
+        source = self._catalogue.build(*faults)
+        if source is None:
+            return None
+        largest = 0.0
+        # Where the submission is odd it is most likely to differ from another fault too.
+        order = [*self._odd, *(n for n in range(len(self._student)) if n not in self._odd)]
+        for number in order:
+            apart = distance(self._student[number], self._observe(source, number))
+            if apart is None:
+                return None
+            largest = max(largest, apart)
+        return largest
+
+    def _found(self, faults: Sequence[Fault], others: list[Fault], exact: float) -> Match:
+        return Match(
+            faults=list(faults), alternatives=others, exactness=exact, probes=len(self._odd)
+        )

@@ -1,0 +1,121 @@
+"""Asking which misconception a submission shows: its probes run, the catalogue compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from grader.diagnosis.catalogue import Catalogue
+from grader.diagnosis.matching import Match, Matcher
+from grader.diagnosis.probes import Signature, observe
+from grader.report.model import Diagnosis
+from grader.session.bench import Bench
+from grader.session.checks import declared_probe
+from grader.session.direct import DirectStudent
+from grader.session.draw import ReplayedDraw
+from grader.session.errors import CheckFailure, MissingExport, StudentError
+
+PROBE_SEED = 20_170_612
+"""Probes always have the same inputs: they earn no points, so nothing is gained by knowing them."""
+
+
+class Prober:
+    """The probes of a suite, each at each of its sizes, numbered."""
+
+    def __init__(self, suite: Any) -> None:
+        self._runs: list[tuple[str, Callable[..., Any], dict[str, Any]]] = []
+        for name, thing in list(vars(suite).items()):
+            for index, sizes in enumerate(declared_probe(thing)):
+                self._runs.append((f"{name}/{index}", thing, sizes))
+        self._draws = [ReplayedDraw(PROBE_SEED, name) for name, _, _ in self._runs]
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def observe_student(self, bench: Bench) -> list[Signature]:
+        """Signatures of the submission; raises WorkerLost."""
+        signatures = []
+        for number in range(len(self)):
+            bench.begin(self._runs[number][0], seed=PROBE_SEED)
+            errors = (StudentError, CheckFailure, MissingExport)
+            signatures.append(observe(self._probe(number), bench.student, errors))
+        return signatures
+
+    def observe_module(self, student: DirectStudent, number: int) -> Signature:
+        """The signature of a trusted module on one probe."""
+        torch.default_generator.manual_seed(self._draws[number].seed)
+        return observe(self._probe(number), student, (Exception,))
+
+    def _probe(self, number: int) -> Callable[[Any], dict[str, torch.Tensor]]:
+        _, function, sizes = self._runs[number]
+        return lambda student: function(student, self._draws[number].rewind(), **sizes)
+
+
+class FaultModules:
+    """Builds faults and runs them on probes, each once."""
+
+    def __init__(self, prober: Prober, bench: Bench) -> None:
+        self._prober = prober
+        self._exports = bench.assignment.exports
+        self._students: dict[str, DirectStudent | None] = {}
+        self._seen: dict[tuple[str, int], Signature] = {}
+
+    def observe(self, source: str, number: int) -> Signature:
+        """The signature of the module of ``source`` on the probe ``number``."""
+        key = (source, number)
+        if key not in self._seen:
+            student = self._student(source)
+            self._seen[key] = (
+                Signature(results=None, error="import")
+                if student is None
+                else self._prober.observe_module(student, number)
+            )
+        return self._seen[key]
+
+    def _student(self, source: str) -> DirectStudent | None:
+        if source not in self._students:
+            try:
+                student = DirectStudent.of_source(source, "grader_fault", self._exports)
+            except Exception:
+                self._students[source] = None
+            else:
+                self._students[source] = student
+        return self._students[source]
+
+
+def diagnose(
+    bench: Bench, suite: Any, *, seconds: float = 1.0
+) -> list[tuple[Diagnosis, frozenset[str]]]:
+    """The misconception that the submission on ``bench`` shows: one entry, or none.
+
+    With it come the families of checks that it is known to fail.
+
+    Raises WorkerLost, OutOfTime, SubmissionUnusable where the submission cannot be probed, and
+    CourseError for a broken catalogue.
+    """
+    prober = Prober(suite)
+    catalogue = Catalogue(bench.assignment)
+    if not len(prober) or not len(catalogue):
+        return []
+    modules = FaultModules(prober, bench)
+    student = prober.observe_student(bench)
+    reference = [modules.observe(catalogue.source, number) for number in range(len(prober))]
+    match = Matcher(catalogue, student, reference, modules.observe).match(seconds)
+    if match is None:
+        return []
+    families = frozenset(family for fault in match.faults for family in fault.fails)
+    return [(_words(match), families)]
+
+
+def _words(match: Match) -> Diagnosis:
+    faults = [*match.faults, *match.alternatives]
+    return Diagnosis(
+        faults=[fault.slug for fault in faults],
+        message=" ".join(fault.message for fault in match.faults),
+        hint=" ".join(fault.hint for fault in match.faults),
+        belief=" ".join(fault.belief for fault in match.faults),
+        exactness=match.exactness,
+        probes=match.probes,
+    )

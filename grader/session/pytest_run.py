@@ -1,0 +1,83 @@
+"""Running pytest on suites inside this process, untouched by whatever else is installed."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from grader.course.model import Assignment
+from grader.session.errors import GraderFault
+
+_ARGUMENTS = (
+    f"-c{os.devnull}",
+    "--import-mode=importlib",
+    "--noconftest",
+    "--assert=plain",
+    "--tb=native",
+    "--capture=no",
+    "-ppytest_jsonreport.plugin",
+    "-pgrader.session.plugin",
+    # Without these a warm process spends most of its time collecting garbage.
+    "-pno:unraisableexception",
+    "-pno:threadexception",
+    "-pno:cacheprovider",
+    "-pno:warnings",
+)
+
+
+def run_suites(
+    assignment: Assignment, *arguments: str, plugin: Any, public_only: bool = False
+) -> None:
+    """Run the suites of an assignment, public ones first, with ``plugin``.
+
+    Raises GraderFault, with what pytest printed, for suites that cannot be run.
+    """
+    suites = [assignment.public_suite]
+    hidden = assignment.hidden_suite
+    if hidden is not None and not public_only:
+        suites.append(hidden)
+    code, printed = _pytest(
+        *map(str, suites),
+        f"--rootdir={suites[0].parent.parent.parent}",
+        *([f"-opythonpath={hidden.parent}"] if hidden is not None else []),
+        *arguments,
+        plugin=plugin,
+    )
+    if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+        raise GraderFault(f"the suite of {assignment.id} cannot be run:\n{printed[-3000:]}")
+
+
+def warm_up() -> None:
+    """Import what pytest imports late, once for every process that will be forked."""
+    _pytest("--version", plugin=None)
+
+
+def _pytest(*arguments: str, plugin: Any) -> tuple[int, str]:
+    printed = io.StringIO()
+    plugins = [] if plugin is None else [plugin]
+    with (
+        contextlib.redirect_stdout(printed),
+        contextlib.redirect_stderr(printed),
+        _no_other_plugins(),
+    ):
+        code = pytest.main([*_ARGUMENTS, *arguments], plugins=plugins)
+    return code, printed.getvalue()
+
+
+@contextlib.contextmanager
+def _no_other_plugins() -> Iterator[None]:
+    name = "PYTEST_DISABLE_PLUGIN_AUTOLOAD"
+    before = os.environ.get(name)
+    os.environ[name] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
