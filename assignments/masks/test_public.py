@@ -1,6 +1,7 @@
 """Public checks of `masks`: the worked example of the handout. Read them, run them."""
 
 import torch
+
 from grader.suite import CheckFailure, assert_shape, check, demonstration
 
 LENGTHS = torch.tensor([3, 1])

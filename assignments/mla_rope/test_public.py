@@ -56,11 +56,11 @@ def example_module(student):
 
 
 def two_heads_module(student):
-    """Its weights are sines of 1, 2, 3, ..., so that anybody can make them again."""
-    matrices = {
-        name: torch.arange(1.0 + rows, 1.0 + rows + rows * columns).sin().reshape(rows, columns)
-        for name, (rows, columns) in TWO_HEADS_SHAPES.items()
-    }
+    """Its weights are sines of whole numbers, so that anybody can make them again."""
+    matrices = {}
+    for place, (name, (rows, columns)) in enumerate(TWO_HEADS_SHAPES.items()):
+        numbers = 100 * place + torch.arange(1.0, 1.0 + rows * columns)
+        matrices[name] = numbers.sin().reshape(rows, columns)
     return with_weights(student, TWO_HEADS_SIZES, matrices)
 
 
@@ -74,15 +74,26 @@ def four_tokens():
     return torch.arange(1.0, 25.0).cos().reshape(1, 4, 6)
 
 
+def pair(thing, words):
+    """The two items of a tuple, a list or a named tuple."""
+    if not isinstance(thing, tuple | list) and not getattr(thing, "is_sequence", False):
+        raise CheckFailure(words)
+    items = list(thing)
+    if len(items) != 2:
+        raise CheckFailure(words)
+    return items
+
+
 def cached(module, x, **options):
-    """Output and cache (c_kv, k_rope) of a call with use_cache=True."""
-    result = module(x, use_cache=True, **options)
-    if not isinstance(result, tuple) or len(result) != 2:
-        raise CheckFailure("With use_cache=True, return the pair of the output and the cache.")
-    output, cache = result
-    if isinstance(cache, torch.Tensor | dict) or cache is None or len(cache) != 2:
-        raise CheckFailure("The cache has to be the pair (c_kv, k_rope).")
-    return output, cache
+    """Output and cache of a call with use_cache=True."""
+    with torch.no_grad():
+        result = module(x, use_cache=True, **options)
+    return pair(result, "With use_cache=True, return the pair of the output and the cache.")
+
+
+def latents(cache):
+    """c_kv and k_rope."""
+    return pair(cache, "The cache has to be the pair (c_kv, k_rope).")
 
 
 @check(
@@ -120,7 +131,7 @@ def test_worked_example(student):
 )
 def test_example_cache(student):
     output, cache = cached(example_module(student), example_tokens())
-    c_kv, k_rope = cache
+    c_kv, k_rope = latents(cache)
     assert_close(c_kv, torch.tensor([[[1.0], [2.0]]]), "c_kv")
     wanted = torch.tensor([[[1.0, 0.0], [-0.8415, 0.5403]]])
     assert_close(k_rope, wanted, "k_rope", tol=(0.0, 1e-3))
@@ -144,7 +155,7 @@ def test_example_in_two_steps(student):
 @demonstration("the worked example")
 def show_worked_example(student):
     output, cache = cached(example_module(student), example_tokens())
-    c_kv, k_rope = cache
+    c_kv, k_rope = latents(cache)
     return {"c_kv": c_kv, "k_rope": k_rope, "output": output}
 
 
@@ -158,7 +169,7 @@ def show_two_steps(student):
     module, tokens = two_heads_module(student), four_tokens()
     _, cache = cached(module, tokens[:, :3])
     output, cache = cached(module, tokens[:, 3:], cache=cache)
-    c_kv, k_rope = cache
+    c_kv, k_rope = latents(cache)
     return {"c_kv": c_kv, "k_rope": k_rope, "output of the fourth": output}
 
 

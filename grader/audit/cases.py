@@ -27,8 +27,8 @@ from grader.session.outcomes import Outcome, outcome_of
 from grader.session.pytest_run import run_suites
 from grader.session.transport import InProcess
 
-SECONDS = 10
-"""What one case of a check may take; a mutant can loop for ever."""
+SECONDS = 2.0
+"""Processor time that one case of a check may take; a mutant can loop for ever."""
 
 
 class Case(msgspec.Struct, frozen=True):
@@ -156,13 +156,13 @@ def _deadline(seconds: float) -> Iterator[None]:
     def expire(number: int, frame: FrameType | None) -> None:
         raise _TooLong
 
-    before = signal.signal(signal.SIGALRM, expire)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGVTALRM, expire)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 def reference_source(assignment: Assignment) -> str:

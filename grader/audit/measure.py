@@ -90,6 +90,7 @@ class _Measure:
         self.accepted = len(paths)
         sources = [("the reference", self._source)]
         sources += [(path.name, path.read_text("utf-8")) for path in paths]
+        sources += [(f"the neutral edit {n.slug}", self._build(n)) for n in self._catalogue.neutral]
         runs = [(name, source, seed) for name, source in sources for seed in self._seeds]
         outcomes = spread(lambda run: self._run(run[1], run[2]), runs)
         return [

@@ -34,6 +34,8 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     """Families that must catch it."""
     cancels: tuple[str, ...] = ()
     """Faults that undo it: together they are no fault, or a smaller one."""
+    neutral: bool = False
+    """No fault at all: another way to write the reference, which shows in what faults do."""
 
 
 class _Entry(msgspec.Struct):
@@ -46,6 +48,7 @@ class _Entry(msgspec.Struct):
     fails: list[str] = []
     cancels: list[str] = []
     applies: bool = True
+    neutral: bool = False
 
 
 class Catalogue:
@@ -64,10 +67,15 @@ class Catalogue:
         self._faults = {} if not path.exists() else self._load(path)
 
     def __iter__(self) -> Iterator[Fault]:
-        return iter(self._faults.values())
+        return (fault for fault in self._faults.values() if not fault.neutral)
 
     def __len__(self) -> int:
-        return len(self._faults)
+        return sum(1 for _ in self)
+
+    @property
+    def neutral(self) -> list[Fault]:
+        """Edits that leave a right answer right, such as another fill for blocked scores."""
+        return [fault for fault in self._faults.values() if fault.neutral]
 
     def __getitem__(self, slug: str) -> Fault:
         return self._faults[slug]
@@ -125,7 +133,7 @@ class Catalogue:
         return faults
 
     def _fault(self, file: TomlFile, slug: str, entry: _Entry) -> Fault:
-        for key in ("edit", "belief", "message", "hint", "fails"):
+        for key in ("edit",) if entry.neutral else ("edit", "belief", "message", "hint", "fails"):
             value = getattr(entry, key)
             if not value or (isinstance(value, str) and not value.strip()):
                 raise file.error([slug, key], f"fault {slug}: {key} is missing or empty")
@@ -145,6 +153,7 @@ class Catalogue:
             hint=entry.hint,
             fails=tuple(entry.fails),
             cancels=tuple(entry.cancels),
+            neutral=entry.neutral,
         )
         if self.build(fault) is None:
             raise file.error([slug, "edit"], f"fault {slug}: two of its edits overlap")

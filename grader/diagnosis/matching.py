@@ -7,7 +7,7 @@ every probe, and differs from the reference on at least one.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations
 
 import msgspec
@@ -118,11 +118,19 @@ class Matcher:
                 return other.slug
         return fault.slug
 
-    def _compare(self, faults: Iterable[Fault]) -> float | None:
-        """How far the submission is from these faults together; None if it is not them."""
-        source = self._catalogue.build(*faults)
-        if source is None:
-            return None
+    def _compare(self, faults: Sequence[Fault]) -> float | None:
+        """How far the submission is from these faults together; None if it is not them.
+
+        The faults are also tried in the other ways to write the reference.
+        """
+        for rewritten in ((), *((neutral,) for neutral in self._catalogue.neutral)):
+            source = self._catalogue.build(*faults, *rewritten)
+            exact = None if source is None else self._compare_source(source)
+            if exact is not None:
+                return exact
+        return None
+
+    def _compare_source(self, source: str) -> float | None:
         largest = 0.0
         # Where the submission is odd it is most likely to differ from another fault too.
         order = [*self._odd, *(n for n in range(len(self._student)) if n not in self._odd)]

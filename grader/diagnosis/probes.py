@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -23,13 +24,31 @@ class Signature(msgspec.Struct):
 EXACT = (1e-4, 1e-5)
 """Relative and absolute tolerance within which two signatures are the same behaviour."""
 
+HUGE = 1e8
+"""What is larger counts as infinite."""
 
-def observe(probe: Probe, student: Any, errors: tuple[type[Exception], ...]) -> Signature:
-    """Run one probe; ``errors`` are what the student's code may end it with."""
+
+def observe(probe: Probe, student: Any, describe: Callable[[Exception], str | None]) -> Signature:
+    """Run one probe; ``describe`` says what an error is, or None if it is none of the student's."""
     try:
         return Signature(results=probe(student))
-    except errors as error:
-        return Signature(results=None, error=_type_of(error))
+    except Exception as error:
+        described = describe(error)
+        if described is None:
+            raise
+        return Signature(results=None, error=described)
+
+
+def describe_error(types: Iterable[str], message: str, line: str) -> str:
+    """What two errors have in common that are one behaviour.
+
+    Of an error that a ``raise`` of the student's own made, the type; of one that a library made,
+    its message too, without the numbers in it.
+    """
+    name = next((name for name in types if name not in ("Exception", "BaseException")), "Exception")
+    if line.startswith("raise"):
+        return f"{name}, raised on purpose"
+    return f"{name}: {re.sub('[0-9]+', '#', message)[:120]}"
 
 
 def distance(one: Signature, other: Signature) -> float | None:
@@ -53,7 +72,7 @@ def _apart(mine: torch.Tensor, theirs: torch.Tensor) -> float | None:
         return None
     if mine.is_meta:
         return 0.0
-    mine, theirs = mine.detach().double(), theirs.detach().double()
+    mine, theirs = _as_compared(mine), _as_compared(theirs)
     odd, odd_theirs = ~mine.isfinite(), ~theirs.isfinite()
     if odd.any() or odd_theirs.any():
         if not torch.equal(odd, odd_theirs):
@@ -69,9 +88,7 @@ def _apart(mine: torch.Tensor, theirs: torch.Tensor) -> float | None:
     return float(gap.max()) if gap.numel() else 0.0
 
 
-def _type_of(error: Exception) -> str:
-    """The built-in type that an error is, so that a student's own subclass is its base."""
-    for base in type(error).__mro__:
-        if base.__module__ == "builtins" and base not in (Exception, BaseException, object):
-            return base.__name__
-    return type(error).__name__
+def _as_compared(tensor: torch.Tensor) -> torch.Tensor:
+    """The numbers as float64, the huge ones infinite: -1e9 and minus infinity block alike."""
+    values = tensor.detach().double()
+    return values.masked_fill(values > HUGE, torch.inf).masked_fill(values < -HUGE, -torch.inf)

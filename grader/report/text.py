@@ -149,9 +149,10 @@ def _checks(page: Page, checks: Sequence[CheckResult]) -> None:
     skipped = [c.message for c in checks if c.status is Status.SKIPPED and c.message]
     for message in dict.fromkeys(skipped):
         page.say(message, indent=2, label="Skipped: ")
+    shown: list[Evidence] = []
     for cause in causes(checks):
         page.blank()
-        _cause(page, cause)
+        _cause(page, cause, shown)
 
 
 def _row(check: CheckResult) -> tuple[Text, str, str]:
@@ -160,7 +161,8 @@ def _row(check: CheckResult) -> tuple[Text, str, str]:
     return word, check.title + aside, f"{check.earned}/{check.points}"
 
 
-def _cause(page: Page, cause: Cause) -> None:
+def _cause(page: Page, cause: Cause, shown: list[Evidence]) -> None:
+    """One cause; evidence that stands further up already (``shown``) is not repeated."""
     page.table([_row(check) for check in cause.checks], indent=2)
     page.say(cause.message or _UNSAID.get(cause.status, ""), indent=4)
     for location in cause.locations:
@@ -170,8 +172,10 @@ def _cause(page: Page, cause: Cause) -> None:
         else:
             page.say(place, indent=4)
     for evidence in cause.evidence[:_MOST_EVIDENCE]:
-        _evidence(page, evidence)
-    for hint in cause.hints:
+        if evidence not in shown:
+            _evidence(page, evidence)
+            shown.append(evidence)
+    for hint in cause.hints[:1]:
         page.say(hint, indent=4, label="Hint: ", style="cyan")
     for detail in cause.details:
         page.say("Detail:", indent=4)

@@ -46,41 +46,34 @@ def bind(
     by_name: dict[str, Any] = {}
     if len(arguments) > len(positional) and not takes_positions:
         kept = len(positional)
-        for name, value in zip(declared.arguments[kept:], arguments[kept:], strict=False):
-            if name in named or takes_keywords:
-                by_name[name] = value
-        if len(by_name) == len(arguments) - kept:
-            by_position = by_position[:kept]
-        else:
-            by_name = {}
+        surplus = dict(zip(declared.arguments[kept:], arguments[kept:], strict=False))
+        if takes_keywords or named.issuperset(surplus):
+            by_position, by_name = by_position[:kept], surplus
+    filled = {p.name for p in positional[: len(by_position)]}
     order = [*declared.arguments, *declared.options]
-    unplaced: dict[int, Any] = {}
-    for name, value in options.items():
+    places: dict[int, str] = {}
+    for name in options:
         index = order.index(name) if name in order else -1
-        taken = index >= 0 and name in named and _position(positional, name) < len(by_position)
-        if (name in named and not taken) or (takes_keywords and name not in named):
-            by_name[name] = value
-        elif 0 <= index < len(positional) or (index >= 0 and takes_positions):
-            unplaced[index] = value
+        fits = 0 <= index < len(positional) or (index >= 0 and takes_positions)
+        if (name in named - filled) or (takes_keywords and name not in named) or not fits:
+            by_name[name] = options[name]
         else:
-            by_name[name] = value
-    for index in range(len(by_position), max(unplaced, default=-1) + 1):
-        if index in unplaced:
-            by_position.append(unplaced[index])
-            continue
+            places[index] = name
+    while places:
+        index = len(by_position)
         parameter = positional[index] if index < len(positional) else None
-        if parameter is None or parameter.default is parameter.empty:
-            break
-        by_position.append(by_name.pop(parameter.name, parameter.default))
+        if index in places:
+            by_position.append(options[places.pop(index)])
+        elif parameter is not None and parameter.default is not parameter.empty:
+            by_position.append(by_name.pop(parameter.name, parameter.default))
+        else:  # nothing can be passed here, so what comes later cannot go by position
+            by_name |= {name: options[name] for name in places.values()}
+            places.clear()
     try:
         signature.bind(*by_position, **by_name)
     except TypeError as error:
         raise CannotBind(_explain(function, signature, declared, str(error))) from None
     return by_position, by_name
-
-
-def _position(positional: list[inspect.Parameter], name: str) -> int:
-    return next((i for i, p in enumerate(positional) if p.name == name), len(positional))
 
 
 def _explain(
@@ -90,8 +83,8 @@ def _explain(
     problem: str,
 ) -> str:
     name = getattr(function, "__name__", type(function).__name__)
-    yours = ", ".join(
-        str(p).split(":")[0].split("=")[0].strip() for p in signature.parameters.values()
-    )
+    nothing = inspect.Parameter.empty
+    bare = [p.replace(annotation=nothing, default=nothing) for p in signature.parameters.values()]
+    yours = signature.replace(parameters=bare, return_annotation=nothing)
     wanted = ", ".join([*declared.arguments, *(f"{option}=..." for option in declared.options)])
-    return f"it is declared as {name}({yours}) but has to accept ({wanted}): {problem}"
+    return f"it is declared as {name}{yours} but has to accept ({wanted}): {problem}"

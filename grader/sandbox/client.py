@@ -163,7 +163,7 @@ class Worker:
         the worker is dead then.
         """
         if self._lost is not None:
-            raise self._lost
+            raise self._lost.with_traceback(None)
         try:
             body = _encoder.encode(request)
             header = frames.LENGTHS.pack(len(body), len(blob))

@@ -44,10 +44,13 @@ from grader.sandbox.messages import (
     Reply,
     Request,
     Returned,
+    Train,
+    Trained,
     Unusable,
 )
-from grader.sandbox.objects import ObjectTable, Outgoing, incoming
-from grader.sandbox.tensors import DTYPES, Packer, UnusableTensor, unpack
+from grader.sandbox.objects import ObjectTable, Outgoing, incoming, sendable
+from grader.sandbox.tensors import DTYPES, Packer, UnusableTensor, raw_bytes, unpack
+from grader.sandbox.training import fit
 
 MAX_MESSAGE_TEXT = 4000
 KEPT_GRAPHS = 64
@@ -91,6 +94,7 @@ class Executor:
             Inspect: self._inspect,
             LoadWeights: self._load_weights,
             Convert: self._convert,
+            Train: self._train,
         }
         try:
             return handlers[type(request)](request, blob)
@@ -124,7 +128,7 @@ class Executor:
             name: _kind(getattr(module, name)) for name in request.exports if hasattr(module, name)
         }
         defined = [
-            str(name)
+            sendable(str(name))
             for name, thing in list(vars(module).items())
             if isinstance(thing, type | types.FunctionType) and thing.__module__ == request.module
         ]
@@ -275,6 +279,16 @@ class Executor:
             module.to(request.device)
         return self._inspect(Inspect(handle=request.handle), b"")
 
+    def _train(self, request: Train, blob: bytes) -> tuple[Reply, bytes | bytearray]:
+        tensors = unpack(request.tensors, blob)
+        for assigned in request.assigned:
+            self._assign(assigned, tensors)
+        module = self._objects[request.handle]
+        losses = fit(module, tensors[request.batches], learning_rate=request.learning_rate)
+        packer = Packer()
+        described = _describe(module, packer)
+        return Trained(losses=losses, module=described, tensors=packer.specs), packer.blob
+
     # -- errors -------------------------------------------------------------------------------
 
     def describe(self, error: BaseException) -> Raised:
@@ -285,9 +299,9 @@ class Executor:
             message = "(its message cannot be read)"
         return Raised(
             kind="raised",
-            type=type(error).__name__,
+            type=sendable(str(type(error).__name__)),
             bases=[t.__name__ for t in type(error).__mro__ if t in _BUILTIN_ERRORS],
-            message=message.encode("utf-8", "backslashreplace").decode(),
+            message=sendable(message),
             frame=self._student_frame(error),
         )
 
@@ -299,12 +313,12 @@ class Executor:
             message = error.msg
             if error.lineno is not None:
                 text = (error.text or "").strip()[:200]
-                frame = Frame(file=Path(path).name, line=error.lineno, text=_clean(text))
+                frame = Frame(file=Path(path).name, line=error.lineno, text=sendable(text))
         elif isinstance(error, MemoryError | RecursionError):
             message = "the source is nested too deeply to be compiled"
         return Raised(
             kind="syntax",
-            type=type(error).__name__,
+            type=sendable(str(type(error).__name__)),
             bases=["SyntaxError"],
             message=message[:MAX_MESSAGE_TEXT],
             frame=frame,
@@ -314,7 +328,7 @@ class Executor:
         """The innermost line of the student's own files that the error passed through."""
         for summary in reversed(traceback.extract_tb(error.__traceback__, limit=-200)):
             if self._directory and str(Path(summary.filename).parent) == self._directory:
-                text = _clean((summary.line or "").strip()[:200])
+                text = sendable((summary.line or "").strip()[:200])
                 line = summary.lineno or 0
                 return Frame(file=Path(summary.filename).name, line=line, text=text)
         return None
@@ -382,6 +396,7 @@ def _describe(module: torch.nn.Module, packer: Packer) -> Module:
                 name=name,
                 tensor=packer.add(parameter),
                 same_as=None if same_as == name else same_as,
+                trained=parameter.requires_grad,
             )
         )
     buffers = [Parameter(name=n, tensor=packer.add(b)) for n, b in module.named_buffers()]
@@ -397,11 +412,4 @@ def _kind(thing: Any) -> str:
 
 def _fingerprint(tensor: torch.Tensor) -> bytes:
     """The numbers of a tensor; unlike its version it also shows writes through ``.data``."""
-    if tensor.device.type == "meta":
-        return b""
-    dense = tensor.detach().contiguous()
-    return bytes(dense.reshape(-1).view(torch.uint8).numpy().data) if dense.numel() else b""
-
-
-def _clean(text: str) -> str:
-    return text.encode("utf-8", "backslashreplace").decode()
+    return b"" if tensor.is_meta else raw_bytes(tensor.detach().contiguous())

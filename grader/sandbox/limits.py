@@ -18,7 +18,7 @@ def apply(confinement: Confinement) -> tuple[list[str], list[str]]:
 
     limits = {
         "core dumps": ("RLIMIT_CORE", 0),
-        "processor time": ("RLIMIT_CPU", confinement.cpu_seconds),
+        "processor time": ("RLIMIT_CPU", confinement.cpu_seconds + 1),
         "file size": ("RLIMIT_FSIZE", confinement.file_bytes),
         "open files": ("RLIMIT_NOFILE", confinement.open_files),
         "locked memory": ("RLIMIT_MEMLOCK", 0),
@@ -35,7 +35,9 @@ def apply(confinement: Confinement) -> tuple[list[str], list[str]]:
             hard = resource.getrlimit(kind)[1]
             if hard != resource.RLIM_INFINITY:
                 value = min(value, hard)
-            resource.setrlimit(kind, (value, value))
+            # At the hard limit on processor time comes SIGKILL; one second before, its own signal.
+            soft = value - 1 if key == "RLIMIT_CPU" and value > 1 else value
+            resource.setrlimit(kind, (soft, value))
             enforced.append(f"limit on {name}")
         except (AttributeError, ValueError, OSError):
             not_enforced.append(f"limit on {name}")

@@ -74,8 +74,16 @@ def _defines(statement: ast.stmt) -> bool:
     return False
 
 
+def _evaluated(expression: ast.AST) -> Iterator[ast.AST]:
+    """The nodes that run when an expression does: not the body of a lambda."""
+    yield expression
+    for child in ast.iter_child_nodes(expression):
+        if not (isinstance(expression, ast.Lambda) and child is expression.body):
+            yield from _evaluated(child)
+
+
 def _is_simple(expression: ast.expr) -> bool:
-    for node in ast.walk(expression):
+    for node in _evaluated(expression):
         if isinstance(node, ast.Call):
             function = node.func
             name = function.attr if isinstance(function, ast.Attribute) else None

@@ -157,8 +157,27 @@ class Convert(_Message):
     device: str | None = None
 
 
+class Train(_Message):
+    """Train a language model on ``batches``, a tensor's index; see ``training.fit``."""
+
+    handle: int
+    batches: int
+    learning_rate: float
+    assigned: list[Assigned] = []
+    tensors: list[TensorSpec] = []
+
+
 Request: TypeAlias = (
-    Load | Analyse | BeginCheck | Call | Backward | Attribute | Inspect | LoadWeights | Convert
+    Load
+    | Analyse
+    | BeginCheck
+    | Call
+    | Backward
+    | Attribute
+    | Inspect
+    | LoadWeights
+    | Convert
+    | Train
 )
 
 # Replies: worker to trusted side.
@@ -206,6 +225,8 @@ class Parameter(_Message):
     tensor: int
     same_as: str | None = None
     """Name of the earlier parameter that is the very same object."""
+    trained: bool = True
+    """Whether it requires gradients."""
 
 
 class Module(_Message):
@@ -227,6 +248,14 @@ class Returned(_Message):
 
 
 class Inspected(_Message):
+    module: Module
+    tensors: list[TensorSpec] = []
+
+
+class Trained(_Message):
+    """The loss of each step, and what has become of the module."""
+
+    losses: list[float]
     module: Module
     tensors: list[TensorSpec] = []
 
@@ -266,7 +295,16 @@ class Unusable(_Message):
 
 
 Reply: TypeAlias = (
-    Ready | Loaded | Analysed | Done | Returned | Inspected | Gradients | Raised | Unusable
+    Ready
+    | Loaded
+    | Analysed
+    | Done
+    | Returned
+    | Inspected
+    | Trained
+    | Gradients
+    | Raised
+    | Unusable
 )
 
 # Requests to the fork server, and its replies.

@@ -75,7 +75,7 @@ class Outgoing:
         if type(thing) is int and -(2**63) <= thing < 2**63:
             return Plain(value=thing)
         if type(thing) is str:
-            return Plain(value=thing[:MAX_TEXT].encode("utf-8", "backslashreplace").decode())
+            return Plain(value=sendable(thing))
         if isinstance(thing, torch.dtype) and thing in NAMES:
             return DType(name=NAMES[thing])
         if isinstance(thing, tuple | list | dict) and self._count + len(thing) > MAX_ITEMS:
@@ -84,14 +84,21 @@ class Outgoing:
             items = [self.value(item, depth + 1) for item in thing]
             return Items(kind=type(thing).__name__, items=items)
         if type(thing) is dict and all(type(key) is str for key in thing):
-            return Entries(items={key: self.value(item, depth + 1) for key, item in thing.items()})
+            by_key = {sendable(key): self.value(item, depth + 1) for key, item in thing.items()}
+            return Entries(items=by_key)
         if isinstance(thing, tuple):
             items = [self.value(item, depth + 1) for item in tuple(thing)]
             return self._handle(thing, items)
         return self._handle(thing)
 
     def _handle(self, thing: Any, items: list[Value] | None = None) -> Handle:
-        return Handle(id=self._objects.number(thing), type=type(thing).__name__, items=items)
+        name = sendable(str(type(thing).__name__))
+        return Handle(id=self._objects.number(thing), type=name, items=items)
+
+
+def sendable(text: str) -> str:
+    """``text`` as UTF-8 can hold it, and not too long."""
+    return text[:MAX_TEXT].encode("utf-8", "backslashreplace").decode()
 
 
 def incoming(value: Value, tensors: list[torch.Tensor], objects: ObjectTable) -> Any:

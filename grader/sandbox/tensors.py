@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
 
@@ -57,9 +58,9 @@ class Packer:
         elif keep_strides and not plain.is_contiguous():
             strides = list(plain.stride())
             extent = 1 + sum((n - 1) * s for n, s in zip(plain.shape, strides, strict=True))
-            data = _bytes(plain.as_strided((extent,), (1,)))
+            data = raw_bytes(plain.as_strided((extent,), (1,)))
         else:
-            data = _bytes(plain.contiguous())
+            data = raw_bytes(plain.contiguous())
         return self._append(tensor, data, strides)
 
     def _append(self, tensor: torch.Tensor, data: bytes, strides: list[int]) -> int:
@@ -91,16 +92,19 @@ def _plain(tensor: torch.Tensor) -> torch.Tensor:
         raise UnusableTensor(f"a tensor of dtype {str(tensor.dtype).removeprefix('torch.')}")
     if tensor.dim() > MAX_DIMS:
         raise UnusableTensor(f"a tensor with {tensor.dim()} axes")
-    if not tensor.is_meta and tensor.numel() * tensor.element_size() > MAX_BLOB:
+    size = 0 if tensor.is_meta else tensor.numel() * tensor.element_size()
+    if size > MAX_BLOB or _claimed(tensor.shape) >= MAX_NUMEL:
         raise UnusableTensor("a tensor that is larger than this grader accepts")
     tensor = tensor.detach().resolve_conj().resolve_neg()
     return tensor if tensor.device.type in ("cpu", "meta") else tensor.cpu()
 
 
-def _bytes(dense: torch.Tensor) -> bytes:
+def raw_bytes(dense: torch.Tensor) -> bytes:
+    """The memory of a contiguous tensor."""
     if dense.numel() == 0:
         return b""
-    flat = dense.reshape(-1)
+    # A single number is contiguous whatever its stride, which view() does not know.
+    flat = dense.reshape(-1).as_strided((dense.numel(),), (1,))
     return bytes(flat.view(torch.uint8).numpy().data)
 
 
@@ -128,8 +132,7 @@ def _unpack_one(spec: TensorSpec, blob: bytes | bytearray, offset: int) -> torch
     dtype = DTYPES.get(spec.dtype)
     if dtype is None or len(spec.shape) > MAX_DIMS or spec.size < 0:
         raise ProtocolError("it sent a malformed tensor")
-    # Zero counts as one, since torch multiplies the other sizes even where one is zero.
-    if any(n < 0 for n in spec.shape) or math.prod(max(n, 1) for n in spec.shape) >= MAX_NUMEL:
+    if any(n < 0 for n in spec.shape) or _claimed(spec.shape) >= MAX_NUMEL:
         raise ProtocolError("it sent a tensor of an impossible shape")
     if spec.device == "meta":
         if spec.size:
@@ -150,6 +153,11 @@ def _unpack_one(spec: TensorSpec, blob: bytes | bytearray, offset: int) -> torch
     if spec.strides:
         return flat.as_strided(spec.shape, spec.strides)
     return flat.reshape(spec.shape)
+
+
+def _claimed(shape: Sequence[int]) -> int:
+    """Numbers of a shape; a zero counts as one, as torch multiplies the other sizes even then."""
+    return math.prod(max(n, 1) for n in shape)
 
 
 def _elements(spec: TensorSpec) -> int:

@@ -119,7 +119,7 @@ def assert_close(
     if not bool(wrong.any()):
         return
     if bool(torch.isnan(mine).any()):
-        raise CheckFailure(message or f"There is NaN (not a number) in your {what}.")
+        raise CheckFailure(f"There is NaN (not a number) in your {what}.")
     worst = torch.where(wrong, (mine - theirs).abs(), 0.0).flatten().argmax()
     # torch.unravel_index would import sympy, half a second's worth.
     place = tuple(int(i) for i in numpy.unravel_index(int(worst), tuple(mine.shape)))

@@ -184,7 +184,7 @@ class Exchange:
         by_index = dict(self._inputs.values())
         for index, new in changed.items():
             mine, written = by_index.get(index), _index(self.tensors, new)
-            if mine is None or mine.dtype != written.dtype:
+            if mine is None or (mine.dtype, mine.device) != (written.dtype, written.device):
                 raise ProtocolError("it wrote into an input that was not passed")
             with torch.no_grad():
                 if mine.shape == written.shape:

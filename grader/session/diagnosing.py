@@ -9,7 +9,7 @@ import torch
 
 from grader.diagnosis.catalogue import Catalogue
 from grader.diagnosis.matching import Match, Matcher
-from grader.diagnosis.probes import Signature, observe
+from grader.diagnosis.probes import Signature, describe_error, observe
 from grader.report.model import Diagnosis
 from grader.session.bench import Bench
 from grader.session.checks import declared_probe
@@ -39,14 +39,13 @@ class Prober:
         signatures = []
         for number in range(len(self)):
             bench.begin(self._runs[number][0], seed=PROBE_SEED)
-            errors = (StudentError, CheckFailure, MissingExport)
-            signatures.append(observe(self._probe(number), bench.student, errors))
+            signatures.append(observe(self._probe(number), bench.student, _describe))
         return signatures
 
     def observe_module(self, student: DirectStudent, number: int) -> Signature:
         """The signature of a trusted module on one probe."""
         torch.default_generator.manual_seed(self._draws[number].seed)
-        return observe(self._probe(number), student, (Exception,))
+        return observe(self._probe(number), student, student.describe)
 
     def _probe(self, number: int) -> Callable[[Any], dict[str, torch.Tensor]]:
         _, function, sizes = self._runs[number]
@@ -107,6 +106,16 @@ def diagnose(
         return []
     families = frozenset(family for fault in match.faults for family in fault.fails)
     return [(_words(match), families)]
+
+
+def _describe(error: Exception) -> str | None:
+    match error:
+        case StudentError():
+            line = error.frame.text if error.frame else ""
+            return describe_error(error.raised.bases, error.raised.message, line)
+        case CheckFailure() | MissingExport():
+            return type(error).__name__
+    return None
 
 
 def _words(match: Match) -> Diagnosis:

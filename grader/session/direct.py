@@ -7,6 +7,7 @@ weights are as through the proxy.
 from __future__ import annotations
 
 import sys
+import traceback
 import types
 from collections.abc import Callable
 from functools import partial
@@ -15,16 +16,21 @@ from typing import Any
 import torch
 
 from grader.course.model import Export
+from grader.diagnosis.probes import describe_error
 from grader.sandbox.executor import set_by_name
+from grader.session.errors import CheckFailure
 from grader.session.returns import check_returned
 
 
 class DirectStudent:
     """Exports of ``module`` as attributes."""
 
-    def __init__(self, module: types.ModuleType, exports: dict[str, Export]) -> None:
+    def __init__(
+        self, module: types.ModuleType, exports: dict[str, Export], source: str = ""
+    ) -> None:
         self._module = module
         self._exports = exports
+        self._lines = source.splitlines()
 
     @classmethod
     def of_source(cls, source: str, name: str, exports: dict[str, Export]) -> DirectStudent:
@@ -32,7 +38,18 @@ class DirectStudent:
         module = types.ModuleType(name)
         sys.modules[name] = module
         exec(compile(source, f"<{name}>", "exec", dont_inherit=True), module.__dict__)
-        return cls(module, exports)
+        return cls(module, exports, source)
+
+    def describe(self, error: Exception) -> str:
+        """What an error of the module is, as ``describe_error`` says it."""
+        if isinstance(error, CheckFailure):
+            return CheckFailure.__name__
+        line = ""
+        for frame, number in traceback.walk_tb(error.__traceback__):
+            if frame.f_globals.get("__name__") == self._module.__name__:
+                line = self._lines[number - 1].strip()
+        names = [base.__name__ for base in type(error).__mro__ if base.__module__ == "builtins"]
+        return describe_error(names, str(error), line)
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("_"):

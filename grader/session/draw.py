@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
+from typing import Any
 
 import torch
 
@@ -45,8 +47,16 @@ class Draw:
     def mask(self, *shape: int, allowed: float = 0.6) -> torch.Tensor:
         """A bool mask (..., T, S) that allows about that share, at least one key a query.
 
-        With two keys or more, no query is allowed them all.
+        With two keys or more no query is allowed them all, and with two queries or more every key
+        is allowed for one, as far as that can be drawn.
         """
+        for _ in range(50):
+            mask = self._mask_of_rows(shape, allowed)
+            if len(shape) < 2 or shape[-2] == 1 or bool(mask.any(-2).all()):
+                break
+        return mask
+
+    def _mask_of_rows(self, shape: tuple[int, ...], allowed: float) -> torch.Tensor:
         mask = torch.rand(shape, generator=self._generator) < allowed
         keys = shape[-1]
         first = torch.randint(0, keys, shape[:-1], generator=self._generator)
@@ -63,16 +73,16 @@ class Draw:
 
 
 class ReplayedDraw(Draw):
-    """Draws that are asked for again and again in one order: drawn once, copied afterwards."""
+    """Gives whoever asks in the same order the same tensors: drawn once, copied afterwards."""
 
     def __init__(self, seed: int, name: str) -> None:
         super().__init__(seed, name)
-        self._drawn: list[torch.Tensor] = []
-        self._next = 0
+        self._drawn: dict[tuple[Any, ...], torch.Tensor] = {}
+        self._asked = 0
 
     def rewind(self) -> ReplayedDraw:
         """Begin again with the first."""
-        self._next = 0
+        self._asked = 0
         return self
 
     def normal(
@@ -82,13 +92,17 @@ class ReplayedDraw(Draw):
         std: float = 1.0,
         requires_grad: bool = False,
     ) -> torch.Tensor:
-        if self._next == len(self._drawn):
-            self._drawn.append(super().normal(*shape, dtype=dtype, std=std))
-        self._next += 1
-        return self._drawn[self._next - 1].clone().requires_grad_(requires_grad)
+        drawn = self._replay(("normal", shape, dtype, std), super().normal, dtype=dtype, std=std)
+        return drawn.requires_grad_(requires_grad)
 
     def mask(self, *shape: int, allowed: float = 0.6) -> torch.Tensor:
-        if self._next == len(self._drawn):
-            self._drawn.append(super().mask(*shape, allowed=allowed))
-        self._next += 1
-        return self._drawn[self._next - 1].clone()
+        return self._replay(("mask", shape, allowed), super().mask, allowed=allowed)
+
+    def _replay(
+        self, question: tuple[Any, ...], draw: Callable[..., torch.Tensor], **options: Any
+    ) -> torch.Tensor:
+        self._asked += 1
+        key = (self._asked, *question)
+        if key not in self._drawn:
+            self._drawn[key] = draw(*question[1], **options)
+        return self._drawn[key].clone()

@@ -8,7 +8,15 @@ import torch
 
 from grader.course.model import Signature
 from grader.sandbox.errors import ProtocolError
-from grader.sandbox.messages import Assigned, Convert, Inspected, LoadWeights, Module
+from grader.sandbox.messages import (
+    Assigned,
+    Convert,
+    Inspected,
+    LoadWeights,
+    Module,
+    Train,
+    Trained,
+)
 from grader.sandbox.tensors import NAMES, Packer, unpack
 from grader.session.calls import Exchange, RemoteObject, accept
 from grader.session.returns import check_returned
@@ -18,8 +26,8 @@ from grader.session.transport import Transport
 class _Mirror(torch.nn.Module):
     """A part of a remote module: holds parameters, computes nothing."""
 
-    def __getitem__(self, index: int) -> torch.nn.Module:
-        return self.get_submodule(str(index))
+    def __getitem__(self, index: int) -> torch.nn.Module | None:
+        return list(self._modules.values())[index]
 
     def __len__(self) -> int:
         return len(self._modules)
@@ -58,6 +66,25 @@ class RemoteModule(_Mirror):
         reply, blob = self._transport.ask(request, packer.blob, Inspected)
         inspected = accept(reply)
         self.mirror(inspected.module, unpack(inspected.tensors, blob))
+
+    def fit(self, batches: torch.Tensor, *, learning_rate: float) -> list[float]:
+        """Train it, where it lives, to predict each next token of ``batches`` (steps, B, T + 1).
+
+        Returns the loss of each step. They are what the worker says: judge a trained model by what
+        it answers.
+        """
+        packer = Packer()
+        request = Train(
+            handle=self.remote_id,
+            batches=packer.add(batches),
+            learning_rate=learning_rate,
+            assigned=[self.assigned(packer)],
+            tensors=packer.specs,
+        )
+        reply, blob = self._transport.ask(request, packer.blob, Trained)
+        trained = accept(reply)
+        self.mirror(trained.module, unpack(trained.tensors, blob))
+        return list(trained.losses)
 
     def to(self, *arguments: Any, **options: Any) -> RemoteModule:
         """As ``nn.Module.to``, here and there; for a dtype or a device."""
@@ -138,7 +165,7 @@ class RemoteModule(_Mirror):
             if described.same_as is not None:
                 mine = mirrored[described.same_as]
             elif mine is None or _kind(mine) != _kind(tensor):
-                trained = tensor.dtype.is_floating_point
+                trained = described.trained and tensor.dtype.is_floating_point
                 mine = torch.nn.Parameter(tensor, requires_grad=trained)
             else:
                 with torch.no_grad():

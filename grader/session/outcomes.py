@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 
 from grader.course.submission import Submission
+from grader.diagnosis.crashes import explain
 from grader.report.model import Location, Status
-from grader.sandbox.errors import WorkerLost, WorkerTimeout
+from grader.sandbox.errors import ProtocolError, SandboxError, WorkerLost, WorkerTimeout
 from grader.session.errors import (
     CheckFailure,
     GraderFault,
@@ -29,11 +30,13 @@ class Outcome(msgspec.Struct, kw_only=True):
     """Fit for a student's eyes even if the check is hidden."""
     detail: str = ""
     """What only a public check, or an instructor's report, may show."""
+    hint: str = ""
+    """A better one than the check's own, if there is one."""
     location: Location | None = None
     signature: str = ""
     """Equal for errors that have one cause: their type and line."""
     unusable: bool = False
-    """The submission could not be imported: no check can be run."""
+    """What the check needs is not there: the file cannot be imported, or lacks the export."""
     state_dependent: bool = False
     output: str = ""
     truncated: bool = False
@@ -63,17 +66,21 @@ def outcome_of(error: BaseException | None, submission: Submission | None) -> Ou
             outcome = outcome_of(error.cause, submission)
             outcome.unusable = True
             return _import_words(outcome, error.cause)
-        case GraderFault():
+        case GraderFault() | SandboxError():
             raise error
         case StudentError():
             return _raised(error, submission)
         case MissingExport():
-            return Outcome(status=Status.ERROR, message=str(error), signature=str(error))
+            words = str(error)
+            return Outcome(status=Status.ERROR, message=words, signature=words, unusable=True)
         case WorkerTimeout():
             return Outcome(
                 status=Status.TIMEOUT,
                 message="Your code did not finish in time. Is there a loop that never ends?",
             )
+        case ProtocolError():
+            words = f"Your code disturbed the process that runs it: {error.how}."
+            return Outcome(status=Status.CRASHED, message=words, signature=words)
         case WorkerLost():
             words = f"Your code ended its own process: {error.how}."
             return Outcome(status=Status.CRASHED, message=words, signature=words)
@@ -110,9 +117,16 @@ def _raised(error: StudentError, submission: Submission | None) -> Outcome:
         "signature": "Your code cannot be called the way the assignment declares.",
         "weights": "The declared parameters could not be set in your module.",
     }.get(raised.kind, f"Your code raised {type_in_words(error)}{where}.")
+    hint = ""
+    if raised.kind == "raised":
+        text = location.text if location else ""
+        crash = explain([raised.type, *raised.bases], raised.message, text)
+        if crash is not None:
+            words, hint = f"{words} {crash.words}", crash.hint
     return Outcome(
         status=Status.ERROR,
         message=words,
+        hint=hint,
         detail=raised.message,
         location=location,
         signature=f"{raised.kind}/{raised.type}/{location.line if location else 0}",

@@ -111,6 +111,7 @@ class PlainChecks(Checks):
         self._benches: Benches | None = None
 
     def bench_for(self, suite: Path) -> Bench:
+        from grader.course.model import CourseError, NotGradable
         from grader.session.bench import Benches
 
         if self._benches is None:
@@ -119,7 +120,10 @@ class PlainChecks(Checks):
             if submission is not None:
                 submission = Path(self._config.invocation_params.dir, submission)
             self._benches = Benches(submission, option("--grader-seed"))
-        return self._benches.for_suite(suite)
+        try:
+            return self._benches.for_suite(suite)
+        except (CourseError, NotGradable) as error:
+            raise pytest.UsageError(str(error)) from None
 
     def pytest_unconfigure(self) -> None:
         if self._benches is not None:

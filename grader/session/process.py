@@ -65,7 +65,7 @@ class StudentProcess:
         self._import_seconds = 0.0
         self._self_contained = False
         self._checks_served = 0
-        self._unusable: SubmissionUnusable | None = None
+        self._unusable: Exception | None = None
         self._submission_deadline = time.monotonic() + self._limits.submission_seconds
         self._check_deadline = self._submission_deadline
         self.ready: Ready | None = None
@@ -163,7 +163,7 @@ class StudentProcess:
     def _ensure(self) -> None:
         """Have a live worker with the file imported."""
         if self._unusable is not None:
-            raise self._unusable
+            raise SubmissionUnusable(self._unusable)
         if self._worker is not None and self._worker.alive:
             return
         if self._mode is None:
@@ -190,8 +190,8 @@ class StudentProcess:
                 if isinstance(problem, StudentError) and problem.raised.kind == "syntax":
                     break
         if not missing:
-            self._unusable = SubmissionUnusable(problems[modes[0]])
-            raise self._unusable
+            self._unusable = problems[modes[0]]
+            raise SubmissionUnusable(self._unusable)
         best = min(missing, key=lambda mode: missing[mode])
         if best != mode and self._try(best) is not None:
             raise SubmissionUnusable(WorkerLost("it could be imported once, and then no more"))
@@ -256,6 +256,8 @@ class StudentProcess:
 
 def _why_definitions_alone(problem: Exception, limit: float) -> str:
     advice = 'put what is not a definition under `if __name__ == "__main__":`.'
+    if isinstance(problem, ModuleNotFoundError):
+        advice = "only torch, numpy and the standard library are sure to be there."
     if isinstance(problem, WorkerTimeout):
         what = f"Your file was still running {limit:g} s after its import began"
     elif isinstance(problem, StudentError):

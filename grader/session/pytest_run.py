@@ -26,6 +26,7 @@ _ARGUMENTS = (
     "-pno:unraisableexception",
     "-pno:threadexception",
     "-pno:cacheprovider",
+    "-pno:logging",
     "-pno:warnings",
 )
 
@@ -54,7 +55,7 @@ def run_suites(
 
 def warm_up() -> None:
     """Import what pytest imports late, once for every process that will be forked."""
-    _pytest("--version", plugin=None)
+    _pytest("--help", plugin=None)  # --version would return before any plugin is loaded
 
 
 def _pytest(*arguments: str, plugin: Any) -> tuple[int, str]:

@@ -10,6 +10,13 @@ from grader.session.errors import CheckFailure
 
 _NUMBERS = {1: "one tensor", 2: "two tensors", 3: "three tensors", 4: "four tensors"}
 
+_KINDS = {
+    "ndarray": "a NumPy array",
+    "list": "a list",
+    "dict": "a dict",
+    "generator": "a generator",
+}
+
 
 def check_returned(result: Any, declared: list[str], name: str) -> Any:
     """Return ``result`` as a tensor, or as a tuple of the declared tensors; raises CheckFailure.
@@ -57,6 +64,4 @@ def _describe(result: Any) -> str:
         return f"{len(items)} values" if len(items) < 10 else "many values"
     if isinstance(result, bool | int | float | str | dict):
         return f"a {type(result).__name__}"
-    if getattr(result, "remote_type", "") == "ndarray":
-        return "a NumPy array"
-    return "an object of another type"
+    return _KINDS.get(getattr(result, "remote_type", ""), "an object of another type")

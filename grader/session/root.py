@@ -56,6 +56,7 @@ def _grade_in_fork(job: Job, sock: socket.socket, server: ForkServer) -> None:
         status = 1
         try:
             process.die_with_parent(me)
+            gc.disable()  # this process ends before collecting could pay
             event, blob = _grade(job, sock, server)
             frames.send(sock, event, blob)
             status = 0

@@ -48,7 +48,9 @@ def score(
     shown = _public_details(expected, outcomes)
     results: list[CheckResult] = []
     causes: dict[str, str] = {}
-    for entry in sorted(expected, key=lambda entry: depth(entry.check.family)):
+    ordered = sorted(expected, key=lambda entry: depth(entry.check.family))
+    root = _root(ordered, outcomes, explained)
+    for entry in ordered:
         outcome = _worst([outcomes.get(case) for case in entry.cases])
         pictures: list[Evidence] = []
         if outcome.status in (Status.FAILED, Status.ERROR) and not outcome.unusable:
@@ -56,9 +58,8 @@ def score(
         cause = causes.get(outcome.signature) if outcome.signature else None
         if cause is None and outcome.status is Status.FAILED:
             cause = causes.get("shape")
-            if entry.check.family in explained:
-                cause = cause or causes.setdefault("misconception", entry.id)
-                cause = None if cause == entry.id else cause
+            if cause is None and entry.check.family not in _OF_THEIR_OWN - explained:
+                cause = root if root != entry.id else None
         if not outcome.passed:
             if outcome.signature:
                 causes.setdefault(outcome.signature, entry.id)
@@ -66,6 +67,21 @@ def score(
                 causes.setdefault("shape", entry.id)
         results.append(_result(entry, outcome, shown, pictures, None if outcome.passed else cause))
     return results
+
+
+_OF_THEIR_OWN = frozenset({"policy", "parameters", "device", "purity", "dropout", "training"})
+"""Families whose failure does not follow from wrong numbers."""
+
+
+def _root(
+    ordered: list[Expected], outcomes: dict[str, Outcome], explained: frozenset[str]
+) -> str | None:
+    """The failed check that stands for a diagnosed misconception: its simplest symptom."""
+    for entry in ordered:
+        outcome = _worst([outcomes.get(case) for case in entry.cases])
+        if outcome.status is Status.FAILED and entry.check.family in explained:
+            return entry.id
+    return None
 
 
 def _worst(outcomes: list[Outcome | None]) -> Outcome:
@@ -102,7 +118,7 @@ def _result(
         status=outcome.status,
         visibility=entry.visibility,
         message=message,
-        hint="" if outcome.passed or outcome.unusable else entry.check.hint,
+        hint="" if outcome.passed or outcome.unusable else outcome.hint or entry.check.hint,
         location=outcome.location,
         evidence=evidence,
         detail=outcome.detail,

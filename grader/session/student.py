@@ -6,6 +6,7 @@ import difflib
 from typing import Any
 
 from grader.course.model import Export, Signature
+from grader.sandbox.errors import ProtocolError
 from grader.session.calls import Exchange, RemoteObject
 from grader.session.errors import CheckFailure
 from grader.session.modules import RemoteModule
@@ -48,7 +49,8 @@ class RemoteFunction:
         call = Exchange(self._transport, arguments, options, self._export)
         result = call.run(name=self.__name__)
         if call.module is not None:
-            assert isinstance(result, RemoteObject)
+            if not isinstance(result, RemoteObject):
+                raise ProtocolError("it described a module that makes no sense")
             forward = self._export.forward or Signature()
             module = RemoteModule(self._transport, result.remote_id, self.__name__, forward)
             module.mirror(call.module, call.tensors)

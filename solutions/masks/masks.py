@@ -11,15 +11,15 @@ def causal_mask(
         key_length = query_length
     query_positions = torch.arange(query_length) + query_offset
     key_positions = torch.arange(key_length)
-    causal = key_positions <= query_positions.unsqueeze(1)
-    return causal
+    future = key_positions > query_positions.unsqueeze(1)
+    return ~future
 
 
 def padding_mask(lengths: torch.Tensor, max_length: int) -> torch.Tensor:
     """Return bool (B, S), True allowed; see the assignment's README."""
     places = torch.arange(max_length, device=lengths.device)
-    valid = places < lengths.unsqueeze(1)
-    return valid
+    padding = places >= lengths.unsqueeze(1)
+    return ~padding
 
 
 def combine_masks(*masks: torch.Tensor) -> torch.Tensor:

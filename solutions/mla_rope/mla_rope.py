@@ -71,7 +71,7 @@ class RotaryMultiHeadLatentAttention(nn.Module):
 
         allowed = torch.arange(c_kv.shape[1], device=x.device) <= positions[:, None]
         if mask is not None:
-            allowed = allowed & (mask[:, None] if mask.dim() == 3 else mask)
+            allowed = allowed & mask.unsqueeze(-3)
         scores = query @ key.transpose(-2, -1)
         scores = scores / math.sqrt(query.shape[-1])
         scores = scores.masked_fill(~allowed, -math.inf)

@@ -15,7 +15,7 @@ class RotaryEmbedding(nn.Module):
         self, x: torch.Tensor, offset: int = 0, positions: torch.Tensor | None = None
     ) -> torch.Tensor:
         """Return x (B, H, T, D), turned; see the assignment's README."""
-        length, width = x.shape[-2:]
+        _, _, length, width = x.shape
         if width % 2:
             raise ValueError("columns turn in pairs: the width has to be even")
         if positions is None:
@@ -23,9 +23,8 @@ class RotaryEmbedding(nn.Module):
         # float64, so that an angle keeps its fraction however large the position is.
         exponents = torch.arange(0, width, 2, dtype=torch.float64, device=x.device) / width
         frequencies = self.base**-exponents
-        angles = positions[..., None] * frequencies
-        if positions.dim() == 2:
-            angles = angles[:, None]
+        # (1, T, 1), or (B, 1, T, 1) where items have positions of their own, equal for all heads.
+        angles = positions[..., None, :, None] * frequencies
         cos, sin = angles.cos(), angles.sin()
         first, second = x[..., 0::2], x[..., 1::2]
         turned = (first * cos - second * sin, first * sin + second * cos)

@@ -30,6 +30,12 @@ class Setting:
     options: dict[str, int]
     shapes: dict[str, tuple[int, int]]
     """(out, in) of each declared projection."""
+    by_head: tuple[str, ...]
+    """Projections whose rows belong to one head each and decide what it attends to."""
+    mixed: tuple[str, ...]
+    """Projections that the values go through: where one is 0, the output is."""
+    scored: tuple[str, ...]
+    """Projections that the scores come from: where one is 0, all tokens get the same output."""
 
     def __init__(self, heads: int, head_width: int) -> None:
         self.heads = heads
@@ -65,12 +71,19 @@ class Setting:
         mask: torch.Tensor | None = None,
         *,
         with_grad: bool = False,
+        as_it_lies: bool = False,
     ) -> torch.Tensor:
-        """The output (B, T, C), its shape checked."""
+        """The output (B, T, C), its shape checked.
+
+        Gets copies, lest a module that writes into its inputs spoil the expected result; with
+        ``as_it_lies`` it gets ``x`` and ``mask`` themselves.
+        """
+        batch, length, width = x.shape
+        if not as_it_lies:
+            x, mask = x.clone(), None if mask is None else mask.clone()
         with torch.set_grad_enabled(with_grad):
             result = made(x) if mask is None else made(x, mask=mask)
         output: torch.Tensor = result[0] if isinstance(result, tuple) else result
-        batch, length, width = x.shape
         assert_shape(output, [("B", batch), ("T", length), ("C", width)], "output")
         return output
 
@@ -88,6 +101,10 @@ class Setting:
 
     def flat(self, length: int, query_column: int = 0, key_column: int = 1) -> Weights:
         """Weights that show, with every entry of a query, or a key, being one column of x."""
+        raise NotImplementedError
+
+    def itself(self, weights: Weights, length: int) -> Weights:
+        """``weights``, changed so that each token of ``tokens`` attends to itself alone."""
         raise NotImplementedError
 
     def plain(
@@ -108,20 +125,6 @@ class Setting:
         assert_finite(output, "output")
         return self.seen(output)
 
-    def show(
-        self,
-        module: Any,
-        draw: Any,
-        batch: int,
-        length: int,
-        mask: torch.Tensor | None = None,
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        """The attention weights of ``module`` on random x, and the right ones."""
-        weights = self.showing(self.weights(draw), length)
-        x = self.tokens(draw, batch, length)
-        read = self.read(self.build(module, weights), x, mask)
-        return read, self.plain(x, weights, mask)[1]
-
     def _heads_apart(self, tensor: torch.Tensor, heads: int | None = None) -> torch.Tensor:
         return tensor.unflatten(-1, (heads or self.heads, self.head_width)).transpose(1, 2)
 
@@ -130,14 +133,17 @@ class Setting:
     ) -> tuple[torch.Tensor, torch.Tensor]:
         scores = query @ key.transpose(-2, -1) * self.head_width**-0.5
         if mask is not None:
-            lifted = mask.unsqueeze(1) if mask.dim() == 3 else mask
-            scores = torch.where(lifted, scores, -torch.inf)
+            scores = torch.where(lifted(mask), scores, -torch.inf)
         shares = scores.softmax(-1)
         return (shares @ value).transpose(1, 2).flatten(2), shares
 
 
 class Grouped(Setting):
     """Multi-query attention (no ``groups``) or grouped-query attention."""
+
+    by_head = ("W_q",)
+    mixed = ("W_v", "W_o")
+    scored = ("W_q", "W_k")
 
     def __init__(self, heads: int, head_width: int, groups: int | None = None) -> None:
         super().__init__(heads, head_width)
@@ -163,6 +169,13 @@ class Grouped(Setting):
         weights["W_k"][:, key_column] = 1.0
         return self.showing(weights, length)
 
+    def itself(self, weights: Weights, length: int) -> Weights:
+        query = torch.zeros(self.heads, self.head_width, self.width)
+        query[:, :length, -length:] = 100.0 * torch.eye(length)
+        key = torch.zeros(self.groups, self.head_width, self.width)
+        key[:, :length, -length:] = 100.0 * torch.eye(length)
+        return {**weights, "W_q": query.flatten(0, 1), "W_k": key.flatten(0, 1)}
+
     def plain(
         self, x: torch.Tensor, weights: Weights, mask: torch.Tensor | None = None
     ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -178,6 +191,9 @@ class Latent(Setting):
     """Multi-head latent attention."""
 
     export = "MultiHeadLatentAttention"
+    by_head = ("W_UQ", "W_UK")
+    mixed = ("W_DKV", "W_UV", "W_o")
+    scored = ("W_DQ", "W_UQ", "W_UK")
 
     def __init__(self, heads: int, head_width: int, q_latent: int, kv_latent: int) -> None:
         super().__init__(heads, head_width)
@@ -215,6 +231,17 @@ class Latent(Setting):
         weights["W_UK"][:, 0] = 1.0
         return self.showing(weights, length)
 
+    def itself(self, weights: Weights, length: int) -> Weights:
+        changed = dict(weights)
+        for down, up in (("W_DQ", "W_UQ"), ("W_DKV", "W_UK")):
+            changed[down] = weights[down].clone()
+            changed[down][-length:] = 0.0
+            changed[down][-length:, -length:] = torch.eye(length)
+            heads = torch.zeros(self.heads, self.head_width, self.shapes[down][0])
+            heads[:, :length, -length:] = 100.0 * torch.eye(length)
+            changed[up] = heads.flatten(0, 1)
+        return changed
+
     def plain(
         self, x: torch.Tensor, weights: Weights, mask: torch.Tensor | None = None
     ) -> tuple[torch.Tensor, torch.Tensor]:
@@ -233,6 +260,11 @@ def mask_of_rank(draw: Any, rank: str, batch: int, heads: int, length: int) -> t
     return mask
 
 
+def lifted(mask: torch.Tensor) -> torch.Tensor:
+    """``mask`` with an axis for the heads where it has one for the batch alone."""
+    return mask.unsqueeze(1) if mask.dim() == 3 else mask
+
+
 def assert_equals_reference(
     setting: Setting,
     student: Any,
@@ -240,11 +272,8 @@ def assert_equals_reference(
     draw: Any,
     x: torch.Tensor,
     mask: torch.Tensor | None = None,
-    *,
-    message: str | None = None,
 ) -> None:
     """With the same random weights, output is what the reference gives."""
     weights = setting.weights(draw)
     output = setting.output(setting.build(student, weights), x, mask)
-    wanted = setting.output(setting.build(reference, weights), x, mask)
-    assert_close(output, wanted, "output", message=message)
+    assert_close(output, setting.output(setting.build(reference, weights), x, mask), "output")

@@ -89,11 +89,16 @@ def assert_no_dropout_at_rate_zero(
     """At rate 0, which is the default, training changes nothing."""
     weights = setting.weights(draw)
     x = draw.normal(batch, length, setting.width)
-    for options, words in (
-        ({"dropout": 0.0}, "With dropout=0.0 training has to give what evaluation gives."),
-        ({}, "Without a rate, training drops something: the default rate is 0.0."),
+    for options, mask, words in (
+        ({"dropout": 0.0}, None, "With dropout=0.0 training has to give what evaluation gives."),
+        ({}, None, "Without a rate, training drops something: the default rate is 0.0."),
+        (
+            {"dropout": 0.0},
+            draw.mask(length, length),
+            "With dropout=0.0 and a mask, training has to give what evaluation gives.",
+        ),
     ):
         made = setting.build(student, weights, **options)
-        still = setting.output(made, x)
+        still = setting.output(made, x, mask)
         made.train()
-        assert_close(setting.output(made, x), still, "output", message=words)
+        assert_close(setting.output(made, x, mask), still, "output", message=words)

@@ -71,39 +71,41 @@ def assert_scale(setting: Setting, student: Any, others: dict[str, float]) -> No
     )
 
 
-def assert_weights_of_heads(
-    setting: Setting, student: Any, draw: Any, batch: int, length: int
-) -> None:
-    """Each head's weights come from its own columns, and land in its own columns."""
-    read, wanted = setting.show(student, draw, batch, length)
-    if bool((read - wanted).abs().max() <= 1e-4):
-        return
-    by_head = [head.flatten() for head in wanted.transpose(0, 1)]
-    found = [head.flatten() for head in read.transpose(0, 1).double()]
-    if all(any(torch.allclose(f, w, atol=1e-4) for f in found) for w in by_head):
-        raise CheckFailure("The heads are there, but in another order than the columns say.")
-    raise CheckFailure(
-        "The weights of a head, read from its own columns of the output, are not those that its "
-        "own queries and keys give."
-    )
+def assert_heads_apart(setting: Setting, student: Any, draw: Any, batch: int, length: int) -> None:
+    """A head's rows of a projection decide what that head attends to, and no other one."""
+    weights = setting.showing(setting.weights(draw), length)
+    x = setting.tokens(draw, batch, length)
+    for name in setting.by_head:
+        for head in range(setting.heads):
+            rows = slice(head * setting.head_width, (head + 1) * setting.head_width)
+            alone = torch.zeros_like(weights[name])
+            alone[rows] = weights[name][rows]
+            read = setting.read(setting.build(student, {**weights, name: alone}), x)
+            # Queries, or keys, that are 0 give equal weights to all tokens.
+            spread = (read.amax(-1) - read.amin(-1)).amax((0, 2)) > 1e-3
+            if not bool(spread[head]):
+                raise CheckFailure(
+                    f"The rows of {name} that belong to a head do not decide what it attends to."
+                )
+            if int(spread.sum()) > 1:
+                raise CheckFailure(
+                    f"The rows of {name} that belong to one head change what another attends to."
+                )
 
 
 def assert_own_values(setting: Setting, student: Any, draw: Any, batch: int, length: int) -> None:
-    """Where each token sees itself alone, each head hands on its own value of that token."""
-    weights = {**setting.weights(draw), "W_o": torch.eye(setting.width)}
-    x = draw.normal(batch, length, setting.width)
-    itself = torch.eye(length, dtype=torch.bool)
-    output = setting.output(setting.build(student, weights), x, itself)
-    wanted, _ = setting.plain(x, weights, itself)
+    """Where each token attends to itself alone, each head hands on its own value of that token."""
+    weights = {**setting.itself(setting.weights(draw), length), "W_o": torch.eye(setting.width)}
+    x = setting.tokens(draw, batch, length)
+    output = setting.output(setting.build(student, weights), x)
+    wanted, _ = setting.plain(x, weights)
     pieces = wanted.unflatten(-1, (setting.heads, setting.head_width))
-    interleaved = pieces.transpose(-2, -1).flatten(2)
-    if torch.allclose(output.double(), interleaved, atol=1e-4):
+    if torch.allclose(output.double(), pieces.transpose(-2, -1).flatten(2), atol=1e-4):
         raise CheckFailure(
             "The heads lie interleaved in your output, column by column; each head's columns "
             "belong side by side."
         )
-    scrambled = pieces.transpose(1, 2).flatten(1).view_as(wanted)
-    if torch.allclose(output.double(), scrambled, atol=1e-4):
+    if torch.allclose(output.double(), pieces.transpose(1, 2).reshape(wanted.shape), atol=1e-4):
         raise CheckFailure(
             "Tokens and heads are mixed up when the heads are merged: a row of your output holds "
             "pieces of several tokens."
@@ -112,8 +114,8 @@ def assert_own_values(setting: Setting, student: Any, draw: Any, batch: int, len
         output,
         wanted,
         "output",
-        message="With each token seeing only itself, every head has to hand on its own value of "
-        "that token, in its own columns; yours does not.",
+        message="With each token attending to itself alone, every head has to hand on its own "
+        "value of that token, in its own columns; yours does not.",
     )
 
 

@@ -1,7 +1,7 @@
 """What suites of components with rotary positions share: right turns, and names for wrong ones.
 
-The pair of columns 2i and 2i + 1 turns by position x base^(-2i/D). Angles are float64, so that what
-is expected is exact even at large positions.
+The pair of columns 2i and 2i + 1 turns by position x base^(-2i/width). Angles are float64, so that
+what is expected is exact even at large positions.
 """
 
 import math
@@ -57,13 +57,13 @@ def _mistakes(x, positions, base):
     right = frequencies(width, base)
     angles = positions * right
     yield (
-        "This is the half-split layout: you turn column i together with column i + D/2. Here the "
-        "pairs are adjacent columns, 2i and 2i + 1.",
+        "This is the half-split layout: you turn column i together with column i + width/2. Here "
+        "the pairs are adjacent columns, 2i and 2i + 1.",
         _joined_halves(_turned(*x.chunk(2, dim=-1), angles)),
     )
     yield (
-        "Two layouts are mixed: your pairs are column i and column i + D/2, but they are written "
-        "back as adjacent columns.",
+        "Two layouts are mixed: your pairs are column i and column i + width/2, but they are "
+        "written back as adjacent columns.",
         _joined_pairs(_turned(*x.chunk(2, dim=-1), angles)),
     )
     yield (
@@ -74,13 +74,13 @@ def _mistakes(x, positions, base):
     adjacent, halves = angles.repeat_interleave(2, dim=-1), torch.cat((angles, angles), dim=-1)
     first, second = x.chunk(2, dim=-1)
     yield (
-        "Two layouts are mixed: your pairs are column i and column i + D/2, but the angles are "
+        "Two layouts are mixed: your pairs are column i and column i + width/2, but the angles are "
         "repeated for adjacent columns.",
         x * adjacent.cos() + _joined_halves((-second, first)) * adjacent.sin(),
     )
     yield (
         "Two layouts are mixed: your pairs are adjacent columns, but the angles are repeated for "
-        "column i and column i + D/2.",
+        "column i and column i + width/2.",
         x * halves.cos() + _joined_pairs((-x[..., 1::2], x[..., 0::2])) * halves.sin(),
     )
     yield "Your vectors come back as they went in: nothing is turned.", x
@@ -96,15 +96,15 @@ def _mistakes(x, positions, base):
     yield "Your angles are taken for degrees.", _turn_pairs(x, angles / 180 * math.pi)
     exponents = torch.arange(width // 2, dtype=torch.float64) / width
     yield (
-        "Your frequencies fall too slowly: the exponent of pair i is -2i/D.",
+        "Your frequencies fall too slowly: the exponent of pair i is -2i/width.",
         _turn_pairs(x, positions * base**-exponents),
     )
     yield (
-        "Your frequencies fall too fast: the exponent of pair i is -2i/D.",
+        "Your frequencies fall too fast: the exponent of pair i is -2i/width.",
         _turn_pairs(x, positions * base ** (-4 * exponents)),
     )
     yield (
-        "Your frequencies grow from pair to pair: the exponent of pair i is -2i/D, with a minus.",
+        "Your frequencies grow from pair to pair: the exponent of pair i is negative, -2i/width.",
         _turn_pairs(x, positions / right),
     )
     yield (

@@ -5,7 +5,15 @@ Every size is distinct, so that no axis can stand in for another: B 3, H 2, T 5,
 
 import pytest
 import torch
-from grader.suite import CheckFailure, assert_shape, assert_unchanged, check
+
+from grader.suite import (
+    CheckFailure,
+    StudentError,
+    assert_shape,
+    assert_unchanged,
+    check,
+    probe,
+)
 
 B, H, T, S = 3, 2, 5, 8
 LENGTHS = (6, 1, 8, 3)
@@ -32,6 +40,26 @@ def padding(student, lengths, max_length, dtype=torch.int64):
     return mask
 
 
+def some_masks(draw, *shapes, allowed=0.8):
+    """A mask of each shape, all of which allow the first key, so that no row ends up empty."""
+    masks = [draw.mask(*shape, allowed=allowed) for shape in shapes]
+    for mask in masks:
+        mask[..., 0] = True
+    return masks
+
+
+def combine(student, *masks):
+    """The student's combined mask; a code that does not take so many masks is told so."""
+    try:
+        return student.combine_masks(*masks)
+    except StudentError as error:
+        if error.raised.kind != "signature":
+            raise
+        raise CheckFailure(
+            "combine_masks has to accept one mask, two, three or more, each an argument of its own."
+        ) from None
+
+
 def assert_bool(mask, what):
     """``mask`` is a bool tensor."""
     if mask.dtype != torch.bool:
@@ -52,7 +80,8 @@ def assert_mask(mask, expected, what, words):
         raise CheckFailure(f"Your {what} is inverted: here True means allowed.")
     if not bool((allowed | blocked).all()):
         raise CheckFailure(f"Your {what} holds something other than True and False.")
-    raise CheckFailure(words, f"{int((allowed != expected).sum())} of {mask.numel()} entries differ")
+    wrong = int((allowed != expected).sum())
+    raise CheckFailure(words, f"{wrong} of {mask.numel()} entries differ")
 
 
 def assert_causal(mask, offset=0):
@@ -203,7 +232,7 @@ def test_negative_offset(student, queries, keys, offset):
     hint="Is there a largest length in your code?",
 )
 @pytest.mark.parametrize(
-    ("queries", "keys", "offset"), [(3, 5000, 4500), (1100, 1100, 0)], ids=["keys", "both"]
+    ("queries", "keys", "offset"), [(3, 5000, 4500), (5000, 3, 0)], ids=["keys", "queries"]
 )
 def test_long(student, queries, keys, offset):
     assert_causal(causal(student, queries, keys, offset), offset)
@@ -312,14 +341,15 @@ def test_truth_table(student):
     second = torch.tensor([True, False, True, False])
     mask = student.combine_masks(first, second)
     assert_shape(mask, {"S": 4}, COMBINED)
-    known = {
-        (True, True, True, False): "A key is allowed as soon as one mask allows it: that is OR.",
-        (False, True, True, False): "A key is allowed when exactly one mask allows it: that is XOR.",
-        (True, True, False, False): "Only the first of your masks counts.",
-        (True, False, True, False): "Only the last of your masks counts.",
-    }
-    got = tuple(bool(entry) for entry in mask == 1)
-    words = known.get(got, "A key has to be allowed exactly where both masks allow it.")
+    words = "A key has to be allowed exactly where both masks allow it."
+    if torch.equal(mask == 1, first | second):
+        words = "A key is allowed as soon as one mask allows it: that is OR."
+    elif torch.equal(mask == 1, first ^ second):
+        words = "A key is allowed when exactly one mask allows it: that is XOR."
+    elif torch.equal(mask == 1, first):
+        words = "Only the first of your masks counts."
+    elif torch.equal(mask == 1, second):
+        words = "Only the last of your masks counts."
     assert_mask(mask, first & second, COMBINED, words)
 
 
@@ -331,8 +361,8 @@ def test_truth_table(student):
 )
 @pytest.mark.parametrize("count", [1, 3, 5])
 def test_any_number(student, reference, draw, count):
-    masks = [draw.mask(T, S, allowed=0.85) for _ in range(count)]
-    mask = student.combine_masks(*masks)
+    masks = some_masks(draw, *[(T, S)] * count)
+    mask = combine(student, *masks)
     assert_shape(mask, [("T", T), ("S", S)], COMBINED)
     words = "With this number of masks, a key is not allowed exactly where all of them allow it."
     assert_mask(mask, reference.combine_masks(*masks), COMBINED, words)
@@ -340,7 +370,7 @@ def test_any_number(student, reference, draw, count):
         everything = [torch.ones(T, S, dtype=torch.bool) for _ in masks]
         everything[blocking] = masks[0]
         words = "What one of the masks blocks is still allowed in the combined mask."
-        assert_mask(student.combine_masks(*everything), masks[0], COMBINED, words)
+        assert_mask(combine(student, *everything), masks[0], COMBINED, words)
 
 
 @check(
@@ -365,7 +395,7 @@ def test_any_number(student, reference, draw, count):
     ids=str,
 )
 def test_broadcast(student, reference, draw, shapes):
-    masks = [draw.mask(*shape, allowed=0.8) for shape in shapes]
+    masks = some_masks(draw, *shapes)
     expected = reference.combine_masks(*masks)
     mask = student.combine_masks(*masks)
     if mask.shape != expected.shape:
@@ -383,15 +413,17 @@ def test_broadcast(student, reference, draw, shapes):
     title="A query that ends up with no key keeps its row of False; that is no error here",
     hint="Whose business is it to complain about such a row: the mask's, or the attention's?",
 )
-@pytest.mark.parametrize("case", ["one-row", "every-row", "given-so"])
+@pytest.mark.parametrize("case", ["one-row", "every-row", "given-so", "blocked-query"])
 def test_empty_rows(student, draw, case):
     first, second = draw.mask(T, S), torch.ones(T, S, dtype=torch.bool)
     if case == "one-row":
         second[2] = ~first[2]
     elif case == "every-row":
         second = ~first
-    else:
+    elif case == "given-so":
         first[1] = False
+    else:
+        second = torch.tensor([[True], [False], [True], [True], [False]])
     mask = student.combine_masks(first.clone(), second.clone())
     words = "A row in which nothing is allowed does not stay as it is."
     assert_mask(mask, first & second, COMBINED, words)
@@ -404,9 +436,9 @@ def test_empty_rows(student, draw, case):
     hint="view() wants contiguous memory; do you need it at all?",
 )
 def test_masks_that_are_not_contiguous(student, draw):
-    first = draw.mask(S, T).transpose(0, 1)
-    second = draw.mask(1, S).expand(T, S)
-    third = draw.mask(T, 2 * S)[:, ::2]
+    first, second, third = some_masks(draw, (S, T), (1, S), (T, 2 * S))
+    first[0] = True
+    first, second, third = first.transpose(0, 1), second.expand(T, S), third[:, ::2]
     words = "Transposed, expanded or sliced masks are not combined entry by entry."
     mask = student.combine_masks(first, second, third)
     assert_mask(mask, first & second & third, COMBINED, words)
@@ -444,7 +476,7 @@ def test_bool(student, draw, kind):
     elif kind == PADDING:
         assert_bool(student.padding_mask(torch.tensor(LENGTHS), S), kind)
     else:
-        assert_bool(student.combine_masks(draw.mask(T, S), draw.mask(T, S)), kind)
+        assert_bool(student.combine_masks(*some_masks(draw, (T, S), (T, S))), kind)
 
 
 @check(
@@ -457,14 +489,143 @@ def test_bool(student, draw, kind):
 def test_arguments_untouched(student, draw, kind):
     if kind == "lengths":
         named = {"lengths": torch.tensor(LENGTHS)}
-    elif kind == "masks":
-        named = {f"mask {n}": draw.mask(T, S) for n in (1, 2, 3)}
     else:
-        shapes = ((B, T, S), (T, S), (1, S))
-        named = {f"mask {n}": draw.mask(*shape) for n, shape in enumerate(shapes, start=1)}
+        shapes = [(T, S)] * 3 if kind == "masks" else [(B, T, S), (T, S), (1, S)]
+        masks = some_masks(draw, *shapes)
+        named = {f"mask {number}": mask for number, mask in enumerate(masks, start=1)}
     before = {name: tensor.clone() for name, tensor in named.items()}
     if kind == "lengths":
         student.padding_mask(named["lengths"], S)
     else:
         student.combine_masks(*named.values())
     assert_unchanged(before, named)
+
+
+# -- probes ----------------------------------------------------------------------------------------
+
+CROSS = (
+    {"queries": 5, "keys": 8},
+    {"queries": 3, "keys": 7},
+)
+PLACES = (
+    {"lengths": (6, 2, 5), "places": 8},
+    {"lengths": (1, 4, 3, 5, 2), "places": 6},
+)
+
+
+@probe({"length": 5}, {"length": 7})
+def probe_square(student, draw, length):
+    return {"mask": student.causal_mask(length)}
+
+
+@probe(*CROSS)
+def probe_more_keys(student, draw, queries, keys):
+    return {"mask": student.causal_mask(queries, key_length=keys)}
+
+
+@probe(*CROSS)
+def probe_more_queries(student, draw, queries, keys):
+    return {"mask": student.causal_mask(keys, key_length=queries)}
+
+
+@probe(*CROSS)
+def probe_offset(student, draw, queries, keys):
+    offset = keys - queries - 1
+    return {"mask": student.causal_mask(queries, key_length=keys, query_offset=offset)}
+
+
+@probe(*CROSS)
+def probe_offset_to_the_end(student, draw, queries, keys):
+    offset = keys - queries
+    return {"mask": student.causal_mask(queries, key_length=keys, query_offset=offset)}
+
+
+@probe(*CROSS)
+def probe_negative_offset(student, draw, queries, keys):
+    return {"mask": student.causal_mask(queries, key_length=keys, query_offset=-2)}
+
+
+@probe({"keys": 6, "offset": 3}, {"keys": 9, "offset": 5})
+def probe_single_query(student, draw, keys, offset):
+    return {"mask": student.causal_mask(1, key_length=keys, query_offset=offset)}
+
+
+@probe({"keys": 3000}, {"keys": 2500})
+def probe_long(student, draw, keys):
+    return {"mask": student.causal_mask(2, key_length=keys, query_offset=2000)}
+
+
+@probe(*PLACES)
+def probe_padding(student, draw, lengths, places):
+    return {"mask": student.padding_mask(torch.tensor((*lengths, places)), places)}
+
+
+@probe(*PLACES)
+def probe_more_places_than_tokens(student, draw, lengths, places):
+    return {"mask": student.padding_mask(torch.tensor(lengths), places)}
+
+
+@probe(*PLACES)
+def probe_sequence_without_tokens(student, draw, lengths, places):
+    return {"mask": student.padding_mask(torch.tensor((0, *lengths)), places)}
+
+
+@probe(*PLACES)
+def probe_lengths_afterwards(student, draw, lengths, places):
+    given = torch.tensor(lengths)
+    student.padding_mask(given, places)
+    return {"lengths": given}
+
+
+@probe(*CROSS)
+def probe_one_mask(student, draw, queries, keys):
+    return {"mask": student.combine_masks(*some_masks(draw, (2, queries, keys)))}
+
+
+@probe(*CROSS)
+def probe_one_matrix(student, draw, queries, keys):
+    return {"mask": student.combine_masks(*some_masks(draw, (queries, keys)))}
+
+
+@probe(*CROSS)
+def probe_two_masks(student, draw, queries, keys):
+    masks = some_masks(draw, *[(2, queries, keys)] * 2, allowed=0.6)
+    return {"mask": student.combine_masks(*masks)}
+
+
+@probe(*CROSS)
+def probe_four_masks(student, draw, queries, keys):
+    return {"mask": student.combine_masks(*some_masks(draw, *[(2, queries, keys)] * 4))}
+
+
+@probe(*CROSS)
+def probe_masks_that_shrink(student, draw, queries, keys):
+    masks = some_masks(draw, (2, queries, keys), (queries, keys), (keys,))
+    return {"mask": student.combine_masks(*masks)}
+
+
+@probe(*CROSS)
+def probe_masks_that_grow(student, draw, queries, keys):
+    masks = some_masks(draw, (keys,), (queries, keys), (2, 1, 1, keys))
+    return {"mask": student.combine_masks(*masks)}
+
+
+@probe(*CROSS)
+def probe_queries_without_keys(student, draw, queries, keys):
+    first = draw.mask(2, queries, keys)
+    second = first.clone()
+    second[:, 1] = ~first[:, 1]
+    return {"mask": student.combine_masks(first, second)}
+
+
+@probe(*CROSS)
+def probe_masks_afterwards(student, draw, queries, keys):
+    masks = some_masks(draw, *[(queries, keys)] * 3)
+    student.combine_masks(*masks)
+    return {f"mask {number}": mask for number, mask in enumerate(masks, start=1)}
+
+
+@probe(*CROSS)
+def probe_device(student, draw, queries, keys):
+    masks = [torch.ones(2, queries, keys, dtype=torch.bool, device="meta") for _ in range(2)]
+    return {"mask": student.combine_masks(*masks)}

@@ -15,7 +15,7 @@ from support_dropout import (
     assert_survivors_scaled,
     twice_the_identity,
 )
-from support_mha import NAMES, build, identity_weights, random_weights
+from support_mha import NAMES, build, identity_weights, load, random_weights
 
 from grader.suite import (
     CheckFailure,
@@ -31,6 +31,7 @@ from grader.suite import (
     check,
     gradients,
     normalised_axis,
+    probe,
 )
 
 B, H, T, S, D = 2, 3, 5, 8, 7
@@ -43,6 +44,8 @@ RANKS = {
     "(B, 1, T, S)": lambda batch, heads, t, s: (batch, 1, t, s),
     "(B, H, T, S)": lambda batch, heads, t, s: (batch, heads, t, s),
 }
+PLAIN_RANKS = ["(T, S)", "(B, H, T, S)"]
+"""Where another thing than the rank is looked at, so that a mistake in lifting costs no more."""
 
 
 BATCHES = pytest.mark.parametrize(
@@ -79,7 +82,7 @@ def assert_equals_reference(student, reference, draw, arguments, heads=H, mask=N
 
 @check(
     "parameters",
-    points=2,
+    points=1,
     title="What is loaded is used: each of W_q, W_k, W_v, W_o has its effect",
     hint="Follow one input through your forward. Which projection does it meet, and which not?",
     shows="two items, two heads, three queries and four keys",
@@ -188,7 +191,7 @@ def test_width_that_does_not_divide(student, sizes):
 @pytest.mark.parametrize("queries_keys", [(T, S), (S, T), (T, T)], ids=str)
 def test_shapes(student, draw, queries_keys, train):
     queries, keys = queries_keys
-    made = loaded(student, draw, dropout=0.5).train(train)
+    made = loaded(student, draw).train(train)
     output, shares = made(*inputs(draw, queries=queries, keys=keys))
     shape, four = (B, queries, C), (B, H, queries, keys)
     if tuple(output.shape) == four and tuple(shares.shape) == shape:
@@ -399,7 +402,7 @@ def test_values_of_other_sizes(student, reference, draw, sizes):
     hint="In which order do scale, mask and softmax come, and what does each of them change?",
     shows="two items, two heads and a mask for each item",
 )
-@pytest.mark.parametrize("rank", RANKS)
+@pytest.mark.parametrize("rank", PLAIN_RANKS)
 def test_values_with_mask(student, reference, draw, rank):
     mask = draw.mask(*RANKS[rank](B, H, T, S))
     assert_equals_reference(student, reference, draw, inputs(draw), mask=mask)
@@ -570,14 +573,15 @@ def test_no_leak_from_later_tokens(student, draw, batch):
     hint="What is softmax of a row that holds nothing but minus infinity?",
 )
 @pytest.mark.parametrize("rank", RANKS)
-@BATCHES
-def test_query_without_keys(student, draw, rank, batch):
-    mask = draw.mask(*RANKS[rank](batch, H, T, S))
-    # One query of the last item, and of its last head, where the mask has these axes.
-    mask.view(-1, T, S)[-1, 2] = False
+@pytest.mark.parametrize("place", ["first", "last"])
+def test_query_without_keys(student, draw, rank, place):
+    # With as many items as heads no mask of three axes fails for its shape alone.
+    mask = draw.mask(*RANKS[rank](H, H, T, S))
+    rows = mask.view(-1, S)
+    rows[0 if place == "first" else -1] = False
     made = loaded(student, draw)
     with assert_raises(ValueError, when="a query has no allowed key"):
-        made(*inputs(draw, batch), mask=mask)
+        made(*inputs(draw, H), mask=mask)
 
 
 @check(
@@ -586,7 +590,7 @@ def test_query_without_keys(student, draw, rank, batch):
     title="A key that no query may see is no error",
     hint="Over which axis do you ask whether anything is allowed?",
 )
-@pytest.mark.parametrize("rank", RANKS)
+@pytest.mark.parametrize("rank", PLAIN_RANKS)
 def test_key_without_queries(student, draw, rank):
     mask = draw.mask(*RANKS[rank](B, H, T, S))
     mask[..., 4] = False
@@ -641,7 +645,7 @@ def test_nothing_dropped_in_evaluation(student, draw):
 
 @check(
     "dropout",
-    points=3,
+    points=2,
     title="In training about the share p of the weights is 0, and survivors grow by 1 / (1 - p)",
     hint="Where do the weights pass through dropout, and with which rate?",
 )
@@ -660,7 +664,7 @@ def test_weights_dropped_in_training(student, draw, rate):
 
 @check(
     "dropout",
-    points=1,
+    points=2,
     title="Dropout acts on the weights alone, not on the output",
     hint="Which of your tensors goes into dropout: before softmax, after it, or after the values?",
 )
@@ -786,13 +790,12 @@ def test_dtypes(student, draw, dtype, masked):
     hint="Does a line name a device, or make a tensor without asking its inputs where they are?",
 )
 def test_no_device_of_its_own(student, draw):
-    made = loaded(student, draw, dropout=0.5).to("meta")
-    for train in (False, True):
-        output, shares = made.train(train)(*(tensor.to("meta") for tensor in inputs(draw)))
-        if output.device.type != "meta" or shares.device.type != "meta":
-            raise CheckFailure("Your results are on another device than the inputs.")
-        assert_shape(output, SHAPES["output"], "output")
-        assert_shape(shares, SHAPES["weights"], "weights")
+    made = loaded(student, draw).to("meta")
+    output, shares = made(*(tensor.to("meta") for tensor in inputs(draw)))
+    if output.device.type != "meta" or shares.device.type != "meta":
+        raise CheckFailure("Your results are on another device than the inputs.")
+    assert_shape(output, SHAPES["output"], "output")
+    assert_shape(shares, SHAPES["weights"], "weights")
 
 
 # -- manners ---------------------------------------------------------------------------------------
@@ -804,7 +807,7 @@ def test_no_device_of_its_own(student, draw):
     title="Query, key, value and mask stay as they were, and no call changes the next",
     hint="Does a line work in place (+=, masked_fill_, div_), or keep something on self?",
 )
-@pytest.mark.parametrize("rank", RANKS)
+@pytest.mark.parametrize("rank", PLAIN_RANKS)
 def test_inputs_untouched(student, draw, rank):
     made = loaded(student, draw)
     mask = draw.mask(*RANKS[rank](B, H, T, S))
@@ -829,18 +832,20 @@ def test_inputs_untouched(student, draw, rank):
 def test_items_are_independent(student, draw, batch):
     made = loaded(student, draw)
     arguments = inputs(draw, batch)
-
-    def only_the_first_item(output):
-        assert_shape(output, {"B": batch, "T": T, "C": C}, "output")
-        return torch.zeros_like(output).index_fill_(0, torch.tensor([0]), 1.0)
-
-    for gradient in gradients(made, arguments, only_the_first_item):
-        if gradient is not None and not bool((gradient[1:].abs() <= 1e-7).all()):
-            raise CheckFailure("An item's output depends on another item of the batch.")
-    alone, _ = made(*(tensor[:1] for tensor in arguments))
     together, _ = made(*arguments)
-    words = "An item alone gives another output than in a batch."
-    assert_close(together[:1], alone, "output", message=words)
+    for item in (0, batch - 1):
+
+        def only_this_item(output, item=item):
+            assert_shape(output, {"B": batch, "T": T, "C": C}, "output")
+            return torch.zeros_like(output).index_fill_(0, torch.tensor([item]), 1.0)
+
+        others = [other for other in range(batch) if other != item]
+        for gradient in gradients(made, arguments, only_this_item):
+            if gradient is not None and not bool((gradient[others].abs() <= 1e-7).all()):
+                raise CheckFailure("An item's output depends on another item of the batch.")
+        alone, _ = made(*(tensor[item : item + 1] for tensor in arguments))
+        words = "An item alone gives another output than in a batch."
+        assert_close(together[item : item + 1], alone, "output", message=words)
 
 
 @check(
@@ -854,7 +859,7 @@ def test_inputs_that_are_not_contiguous(student, draw):
     query = draw.normal(T, B, C).transpose(0, 1)
     key = draw.normal(B, C, S).transpose(1, 2)
     value = draw.normal(1, S, C).expand(B, S, C)
-    mask = draw.mask(B, T, S).transpose(1, 2).contiguous().transpose(1, 2)
+    mask = draw.mask(T, S).T.contiguous().T
     words = "The output depends on how the inputs lie in memory."
     wanted, _ = made(*(tensor.contiguous() for tensor in (query, key, value)))
     assert_close(made(query, key, value)[0], wanted, "output", message=words)
@@ -876,3 +881,269 @@ def test_written_by_hand(student, draw, forbidden_uses):
         raise CheckFailure(
             f"Line {first.line} uses {first.name}, which this assignment does not allow."
         )
+
+
+# -- probes ----------------------------------------------------------------------------------------
+
+CROSS = (
+    {"batch": 2, "heads": 3, "queries": 4, "keys": 5, "head_width": 3},
+    {"batch": 3, "heads": 2, "queries": 5, "keys": 4, "head_width": 6},
+)
+SQUARE = (
+    {"batch": 2, "heads": 3, "queries": 4, "keys": 4, "head_width": 3},
+    {"batch": 3, "heads": 2, "queries": 5, "keys": 5, "head_width": 6},
+)
+AS_MANY_ITEMS = (
+    {"batch": 3, "heads": 3, "queries": 4, "keys": 5, "head_width": 2},
+    {"batch": 2, "heads": 2, "queries": 5, "keys": 3, "head_width": 3},
+)
+
+
+def answer(student, draw, sizes, mask=None, weights=None, times=1.0):
+    """Output and weights of one call, with random weights and inputs."""
+    width = sizes["heads"] * sizes["head_width"]
+    weights = random_weights(draw, width) if weights is None else weights
+    query, key, value = inputs(draw, sizes["batch"], sizes["queries"], sizes["keys"], width)
+    options = {} if mask is None else {"mask": mask}
+    made = load(student, weights, sizes["heads"]).eval()
+    output, shares = made(query * times, key * times, value, **options)
+    return {"output": output, "weights": shares}
+
+
+def mask_for(draw, rank, sizes):
+    axes = (sizes["batch"], sizes["heads"], sizes["queries"], sizes["keys"])
+    return draw.mask(*RANKS[rank](*axes))
+
+
+@probe(*CROSS)
+def probe_cross(student, draw, **sizes):
+    return answer(student, draw, sizes)
+
+
+@probe(*SQUARE)
+def probe_square(student, draw, **sizes):
+    return answer(student, draw, sizes)
+
+
+@probe(*SQUARE)
+def probe_self_attention(student, draw, **sizes):
+    width = sizes["heads"] * sizes["head_width"]
+    x = draw.normal(sizes["batch"], sizes["queries"], width)
+    made = load(student, random_weights(draw, width), sizes["heads"]).eval()
+    output, shares = made(x, x, x)
+    return {"output": output, "weights": shares}
+
+
+@probe(*CROSS)
+def probe_heads(student, draw, **sizes):
+    width = sizes["heads"] * sizes["head_width"]
+    return answer(student, draw, sizes, weights=identity_weights(width))
+
+
+@probe(*SQUARE)
+def probe_mask_of_two_axes(student, draw, **sizes):
+    mask = mask_for(draw, "(T, S)", sizes)
+    mask[0, 0], mask[0, 1] = False, True
+    return answer(student, draw, sizes, mask=mask)
+
+
+@probe(*AS_MANY_ITEMS)
+def probe_mask_for_each_item(student, draw, **sizes):
+    return answer(student, draw, sizes, mask=mask_for(draw, "(B, T, S)", sizes))
+
+
+@probe(*CROSS)
+def probe_mask_for_each_item_of_more_heads(student, draw, **sizes):
+    return answer(student, draw, sizes, mask=mask_for(draw, "(B, T, S)", sizes))
+
+
+@probe(*CROSS)
+def probe_mask_for_each_item_in_four_axes(student, draw, **sizes):
+    return answer(student, draw, sizes, mask=mask_for(draw, "(B, 1, T, S)", sizes))
+
+
+@probe(*CROSS)
+def probe_mask_for_each_head(student, draw, **sizes):
+    return answer(student, draw, sizes, mask=mask_for(draw, "(B, H, T, S)", sizes))
+
+
+@probe({**CROSS[0], "below": 3e2}, {**CROSS[1], "below": 1e5})
+def probe_allowed_scores_are_low(student, draw, below, **sizes):
+    width = sizes["heads"] * sizes["head_width"]
+    query = draw.normal(sizes["batch"], sizes["queries"], width).abs()
+    key = -draw.normal(sizes["batch"], sizes["keys"], width).abs() * below
+    key[:, 0] = 0.0
+    mask = mask_for(draw, "(T, S)", sizes)
+    mask[:, 0], mask[:, 1] = False, True
+    made = load(student, identity_weights(width), sizes["heads"]).eval()
+    return {"weights": made(query, key, key, mask=mask)[1]}
+
+
+@probe(*CROSS)
+def probe_large_scores(student, draw, **sizes):
+    return answer(student, draw, sizes, times=15.0)
+
+
+@probe(*CROSS)
+def probe_query_without_keys(student, draw, **sizes):
+    mask = mask_for(draw, "(B, H, T, S)", sizes)
+    mask[-1, -1, 2] = False
+    return answer(student, draw, sizes, mask=mask)
+
+
+@probe(*CROSS)
+def probe_first_query_without_keys(student, draw, **sizes):
+    mask = mask_for(draw, "(B, H, T, S)", sizes)
+    mask[0, 0, 0] = False
+    return answer(student, draw, sizes, mask=mask)
+
+
+@probe(*CROSS)
+def probe_nothing_allowed(student, draw, **sizes):
+    mask = torch.zeros(sizes["queries"], sizes["keys"], dtype=torch.bool)
+    return answer(student, draw, sizes, mask=mask)
+
+
+@probe(*CROSS)
+def probe_key_without_queries(student, draw, **sizes):
+    mask = mask_for(draw, "(T, S)", sizes)
+    mask[:, 1], mask[:, 0] = False, True
+    return answer(student, draw, sizes, mask=mask)
+
+
+@probe({"width": 10, "heads": 3}, {"width": 3, "heads": 6})
+def probe_width_that_does_not_divide(student, draw, width, heads):
+    try:
+        student.MultiHeadAttention(embed_dim=width, num_heads=heads)
+    except (ValueError, AssertionError):
+        return {"noticed": torch.tensor(True)}
+    return {"noticed": torch.tensor(False)}
+
+
+@probe(*CROSS)
+def probe_gradients(student, draw, **sizes):
+    width = sizes["heads"] * sizes["head_width"]
+    leaves = inputs(draw, sizes["batch"], sizes["queries"], sizes["keys"], width)
+    leaves = [tensor.requires_grad_() for tensor in leaves]
+    made = load(student, random_weights(draw, width), sizes["heads"]).eval()
+    found = {}
+    for name, result in zip(("output", "weights"), made(*leaves), strict=True):
+        if result.requires_grad:
+            total = (result * draw.normal(*result.shape)).sum()
+            each = torch.autograd.grad(total, leaves, allow_unused=True, retain_graph=True)
+            named = zip(("query", "key", "value"), each, strict=True)
+            found |= {f"{name}/{leaf}": grad for leaf, grad in named if grad is not None}
+    return found
+
+
+@probe(
+    {"batch": 2, "heads": 3, "queries": 4, "keys": 5, "head_width": 5},
+    {"batch": 3, "heads": 2, "queries": 5, "keys": 4, "head_width": 6},
+)
+def probe_parameters(student, draw, **sizes):
+    """How many numbers are registered, and how many of them learn, biases apart."""
+    width = sizes["heads"] * sizes["head_width"]
+    made = student.MultiHeadAttention(embed_dim=width, num_heads=sizes["heads"]).eval()
+    arguments = inputs(draw, sizes["batch"], sizes["queries"], sizes["keys"], width)
+    output, _ = made(*arguments)
+    if output.requires_grad:
+        (output * draw.normal(*output.shape)).sum().backward()
+    matrices = [p for p in made.parameters() if p.numel() > 3 * width]
+    learning = [p for p in matrices if p.grad is not None and bool((p.grad != 0).any())]
+    return {
+        "registered": torch.tensor(sum(p.numel() for p in matrices)),
+        "learning": torch.tensor(sum(p.numel() for p in learning)),
+    }
+
+
+@probe(*CROSS)
+def probe_bfloat16(student, draw, **sizes):
+    width = sizes["heads"] * sizes["head_width"]
+    made = load(student, identity_weights(width), sizes["heads"]).eval().to(torch.bfloat16)
+    arguments = inputs(draw, sizes["batch"], sizes["queries"], sizes["keys"], width, torch.bfloat16)
+    # Right answers round at different places; only the dtype is compared.
+    named = zip(("output", "weights"), made(*arguments), strict=True)
+    return {name: torch.zeros(1, dtype=tensor.dtype) for name, tensor in named}
+
+
+@probe(*CROSS)
+def probe_meta(student, draw, **sizes):
+    width = sizes["heads"] * sizes["head_width"]
+    made = load(student, identity_weights(width), sizes["heads"]).eval().to("meta")
+    arguments = inputs(draw, sizes["batch"], sizes["queries"], sizes["keys"], width)
+    output, shares = made(*(tensor.to("meta") for tensor in arguments))
+    return {"output": output, "weights": shares}
+
+
+@probe(*CROSS)
+def probe_inputs_afterwards(student, draw, **sizes):
+    width = sizes["heads"] * sizes["head_width"]
+    query, key, value = inputs(draw, sizes["batch"], sizes["queries"], sizes["keys"], width)
+    mask = mask_for(draw, "(T, S)", sizes)
+    made = load(student, identity_weights(width), sizes["heads"]).eval()
+    first, _ = made(query, key, value)
+    made(query, key, value, mask=mask)
+    afterwards = {"query": query, "key": key, "value": value, "mask": mask.clone()}
+    second, _ = made(query, key, value)
+    return {**afterwards, "again": torch.tensor(torch.equal(first, second))}
+
+
+@probe(*CROSS)
+def probe_not_contiguous(student, draw, **sizes):
+    width = sizes["heads"] * sizes["head_width"]
+    query = draw.normal(sizes["queries"], sizes["batch"], width).transpose(0, 1)
+    key = draw.normal(sizes["batch"], width, sizes["keys"]).transpose(1, 2)
+    made = load(student, random_weights(draw, width), sizes["heads"]).eval()
+    output, shares = made(query, key, key)
+    return {"output": output, "weights": shares}
+
+
+@probe(
+    {"batch": 1, "heads": 1, "queries": 1, "keys": 3, "head_width": 2},
+    {"batch": 2, "heads": 3, "queries": 1, "keys": 1, "head_width": 1},
+)
+def probe_axes_of_size_one(student, draw, **sizes):
+    return answer(student, draw, sizes)
+
+
+def look(made, draw, heads, keys):
+    """Numbers that tell how a mode treats equal weights: the same whatever is drawn.
+
+    Every weight is 1 / keys before dropout. Of what comes out: what a survivor is, the share of
+    zeros in tenths, and whether zeros come in both copies or in columns.
+    """
+    width = heads * 2 * keys
+    value = twice_the_identity(keys).repeat(1, 1, heads)
+    output, _ = made(torch.ones(1, 400, width), torch.ones(1, keys, width), value)
+    assert_shape(output, {"B": 1, "T": 400, "C": width}, "output")
+    first, second = output.detach().unflatten(-1, (heads, 2 * keys)).chunk(2, dim=-1)
+    zero = first == 0
+    alive = first[~zero] if bool(zero.any()) and not bool(zero.all()) else first.flatten()[:1]
+    # What depends on the draw is not told: survivors that differ, the share of few zeros.
+    equal = bool(((alive - alive[0]).abs() < 1e-6).all())
+    columns = bool((zero == zero[:, :1]).all())
+    few = columns and bool(zero.any()) and not bool(zero.all())
+    return {
+        "survivor": alive[0] if equal else torch.tensor(-1.0),
+        "share": torch.tensor(-1.0) if few else (zero.float().mean() * 10).round(),
+        "both": torch.tensor(torch.equal(zero, second == 0)),
+        "columns": torch.tensor(columns),
+    }
+
+
+@probe({"rate": 0.3, "heads": 2, "keys": 8}, {"rate": 0.6, "heads": 3, "keys": 6})
+def probe_training(student, draw, rate, heads, keys):
+    made = load(student, identity_weights(heads * 2 * keys), heads, rate)
+    return look(made.train(), draw, heads, keys)
+
+
+@probe({"rate": 0.3, "heads": 2, "keys": 8}, {"rate": 0.6, "heads": 3, "keys": 6})
+def probe_evaluation(student, draw, rate, heads, keys):
+    made = load(student, identity_weights(heads * 2 * keys), heads, rate)
+    return look(made.eval(), draw, heads, keys)
+
+
+@probe({"heads": 2, "keys": 8}, {"heads": 3, "keys": 6})
+def probe_default_rate(student, draw, heads, keys):
+    made = load(student, identity_weights(heads * 2 * keys), heads)
+    return look(made.train(), draw, heads, keys)

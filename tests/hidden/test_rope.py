@@ -8,6 +8,7 @@ distinct: B 2, H 3, T 5, D 8, so four pairs.
 import pytest
 import support_rotary as rotary
 import torch
+from support_rope_probes import *  # noqa: F403
 
 from grader.suite import (
     STACK,

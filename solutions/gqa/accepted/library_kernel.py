@@ -12,7 +12,8 @@ def repeat_kv(x, times):
 class GroupedQueryAttention(nn.Module):
     def __init__(self, embed_dim, num_heads, num_kv_groups, dropout=0.0):
         super().__init__()
-        assert embed_dim % num_heads == 0 and num_heads % num_kv_groups == 0
+        assert embed_dim % num_heads == 0
+        assert num_heads % num_kv_groups == 0
         self.h, self.g, self.d = num_heads, num_kv_groups, embed_dim // num_heads
         self.W_q = nn.Linear(embed_dim, self.h * self.d, bias=False)
         self.W_k = nn.Linear(embed_dim, self.g * self.d, bias=False)

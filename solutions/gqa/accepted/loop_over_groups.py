@@ -42,7 +42,7 @@ class GroupedQueryAttention(nn.Module):
         for name in "qkv":
             for end in ("weight", "bias"):
                 pieces = weights[f"W_{name}.{end}"].chunk(n)
-                for part, piece in zip(self.parts, pieces):
+                for part, piece in zip(self.parts, pieces, strict=True):
                     getattr(getattr(part, name), end).copy_(piece)
         self.out.weight.copy_(weights["W_o.weight"])
         self.out.bias.copy_(weights["W_o.bias"])

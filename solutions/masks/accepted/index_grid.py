@@ -16,7 +16,7 @@ def causal_mask(query_length, key_length=None, query_offset=0):
 
 def padding_mask(lengths, max_length):
     valid = lengths.new_zeros((lengths.shape[0], max_length), dtype=torch.bool)
-    for row, length in zip(valid, lengths):
+    for row, length in zip(valid, lengths, strict=True):
         row[: int(length)] = True
     return valid
 

@@ -1,4 +1,4 @@
-"""Position tables from outer differences; the masks are broadcast, stacked and reduced with all()."""
+"""Positions from outer differences; the masks are broadcast, stacked and reduced by all()."""
 
 import torch
 

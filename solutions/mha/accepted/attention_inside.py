@@ -46,7 +46,7 @@ class MultiHeadAttention(nn.Module):
         self.drop = nn.Dropout(dropout)
 
     def load_weights(self, weights: dict[str, Tensor]) -> None:
-        for name, layer in zip(("W_q", "W_k", "W_v", "W_o"), self.layers):
+        for name, layer in zip(("W_q", "W_k", "W_v", "W_o"), self.layers, strict=True):
             layer.load_state_dict({k: weights[f"{name}.{k}"] for k in ("weight", "bias")})
 
     def heads(self, layer: nn.Module, x: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Key and value come from one layer whose rows are ordered by head: k of head 0, v of head 0, ..."""
+"""Key and value come from one layer, ordered by head: k of head 0, v of head 0, k of head 1, ..."""
 
 import math
 

@@ -32,7 +32,8 @@ class MultiHeadAttention(nn.Module):
 
     def load_weights(self, weights):
         for part in "qkv":
-            for head, rows in zip(self.heads, weights[f"W_{part}.weight"].chunk(len(self.heads))):
+            rows_by_head = weights[f"W_{part}.weight"].chunk(len(self.heads))
+            for head, rows in zip(self.heads, rows_by_head, strict=True):
                 getattr(head, part).weight = nn.Parameter(rows.clone())
         self.out.weight = nn.Parameter(weights["W_o.weight"].clone())
 
@@ -46,6 +47,6 @@ class MultiHeadAttention(nn.Module):
                 blocked = [~mask[:, h] for h in range(len(self.heads))]
             else:
                 blocked = [~mask] * len(self.heads)
-        results = [head(query, key, value, b) for head, b in zip(self.heads, blocked)]
+        results = [head(query, key, value, b) for head, b in zip(self.heads, blocked, strict=True)]
         mixed = torch.cat([mixed for mixed, _ in results], dim=-1)
         return self.out(mixed), torch.stack([probs for _, probs in results], dim=1)

@@ -22,9 +22,9 @@ class MultiHeadLatentAttention(nn.Module):
 
     def forward(self, x, mask=None):
         c_q, c_kv = self.W_DQ(x), self.W_DKV(x)
-        ups = zip(*(w.weight.chunk(self.num_heads) for w in (self.W_UQ, self.W_UK, self.W_UV)))
+        ups = [w.weight.chunk(self.num_heads) for w in (self.W_UQ, self.W_UK, self.W_UV)]
         outs = []
-        for head, (up_q, up_k, up_v) in enumerate(ups):
+        for head, (up_q, up_k, up_v) in enumerate(zip(*ups, strict=True)):
             q, k, v = F.linear(c_q, up_q), F.linear(c_kv, up_k), F.linear(c_kv, up_v)
             score = torch.einsum("btd,bsd->bts", q, k) / math.sqrt(q.shape[-1])
             if mask is not None:

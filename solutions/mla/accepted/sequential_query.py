@@ -1,7 +1,7 @@
 """The query path is one Sequential; a named tuple carries the result."""
 
 import math
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -12,7 +12,7 @@ class Result(NamedTuple):
     c_kv: Tensor
 
 
-def attend(q: Tensor, k: Tensor, v: Tensor, mask: Optional[Tensor], drop: nn.Module) -> Tensor:
+def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, drop: nn.Module) -> Tensor:
     scale = math.sqrt(math.sqrt(q.shape[-1]))
     scores = (q / scale) @ (k / scale).transpose(-2, -1)
     if mask is not None:

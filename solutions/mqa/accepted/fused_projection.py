@@ -21,7 +21,7 @@ class MultiQueryAttention(nn.Module):
         self.out.weight.copy_(weights["W_o.weight"])
 
     def forward(self, x, mask=None):
-        b, t, c = x.shape
+        c = x.shape[-1]
         q, k, v = self.qkv(x).split([c, self.d, self.d], dim=-1)
         q = q.unflatten(-1, (self.h, self.d)).transpose(1, 2)
         logits = torch.matmul(q, k[:, None].mT) * self.d**-0.5

@@ -21,7 +21,7 @@ class MultiQueryAttention(nn.Module):
     def load_weights(self, weights):
         n = len(self.queries)
         rows, biases = weights["W_q.weight"].chunk(n), weights["W_q.bias"].chunk(n)
-        for layer, row, bias in zip(self.queries, rows, biases):
+        for layer, row, bias in zip(self.queries, rows, biases, strict=True):
             layer.weight.copy_(row)
             layer.bias.copy_(bias)
         for layer, name in ((self.key, "W_k"), (self.value, "W_v"), (self.project, "W_o")):

@@ -1,4 +1,4 @@
-"""Parameters shaped as in Shazeer's listing: P_q (h, d, k), P_k (d, k), P_v (d, k), P_o (h, d, k)."""
+"""Parameters with the axes of Shazeer's listing: heads, width of a token, width of a head."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Lifts masks by itself: a mask of two axes that is not square is taken for a padding mask."""
+"""Lifts masks by itself: whatever has two axes is taken for a padding mask."""
 
 import torch
 
@@ -15,7 +15,7 @@ def padding_mask(lengths, max_length):
 def combine_masks(*masks):
     result = None
     for m in masks:
-        if m.dim() == 2 and m.size(0) != m.size(1):
+        if m.dim() == 2:
             m = m[:, None, None, :]
         result = m if result is None else result & m
     return result

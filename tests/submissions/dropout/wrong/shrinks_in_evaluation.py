@@ -1,0 +1,21 @@
+"""As in the first papers: nothing grows in training, everything shrinks in evaluation."""
+
+import torch
+from torch import nn
+
+
+class MaskedScaledDotProductAttention(nn.Module):
+    def __init__(self, dropout=0.1):
+        super().__init__()
+        self.p = dropout
+
+    def forward(self, query, key, value, mask=None):
+        scores = query @ key.transpose(-2, -1) / query.shape[-1] ** 0.5
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -torch.inf)
+        weights = scores.softmax(-1)
+        if self.training:
+            weights = weights.masked_fill(torch.rand_like(weights) < self.p, 0.0)
+        else:
+            weights = weights * (1 - self.p)
+        return weights @ value

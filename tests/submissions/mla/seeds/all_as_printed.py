@@ -1,0 +1,46 @@
+"""Everything at once: an undefined name, no check, dropped mask, default rate, names."""
+
+import math
+
+import torch
+from torch import nn
+
+
+class MaskedScaledDotProductAttention(nn.Module):
+    def __init__(self, dropout=0.1):
+        super().__init__()
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, queries, keys, values, mask=None):
+        scores = queries @ keys.transpose(-2, -1) / math.sqrt(queries.size(-1))
+        if mask is not None:
+            scores.masked_fill(mask == 0, float("-inf"))
+        weights = self.dropout(torch.softmax(scores, dim=-1))
+        return weights @ values
+
+
+class MultiheadLatentAttentionSimplified(nn.Module):
+    def __init__(self, embed_dim, num_heads, q_latent_dim, kv_latent_dim, dropout=0.1):
+        super().__init__()
+        self.embed_dim = embed_dim
+        self.num_heads = num_heads
+        self.head_dim = embed_dim // num_head
+        self.W_DQ = nn.Linear(embed_dim, q_latent_dim)
+        self.W_UQ = nn.Linear(q_latent_dim, embed_dim)
+        self.W_DKV = nn.Linear(embed_dim, kv_latent_dim)
+        self.W_UK = nn.Linear(kv_latent_dim, embed_dim)
+        self.W_UV = nn.Linear(kv_latent_dim, embed_dim)
+        self.W_output = nn.Linear(embed_dim, embed_dim)
+        self.attention = MaskedScaledDotProductAttention(dropout)
+
+    def forward(self, x, mask=None):
+        batch, length, _ = x.shape
+        content_q = self.W_UQ(self.W_DQ(x))
+        c_kv = self.W_DKV(x)
+        content_k, content_v = self.W_UK(c_kv), self.W_UV(c_kv)
+        queries = content_q.view(batch, length, self.num_heads, self.head_dim).transpose(1, 2)
+        keys = content_k.view(batch, length, self.num_heads, self.head_dim).transpose(1, 2)
+        values = content_v.view(batch, length, self.num_heads, self.head_dim).transpose(1, 2)
+        mixed = self.attention(queries, keys, values, mask)
+        mixed = mixed.transpose(1, 2).reshape(batch, length, self.embed_dim)
+        return self.W_output(mixed), c_kv

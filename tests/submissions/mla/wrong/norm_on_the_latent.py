@@ -1,0 +1,31 @@
+"""Both latents go through an RMSNorm with a gain, as in DeepSeek's published code."""
+
+import torch
+from torch import nn
+
+
+class MultiHeadLatentAttention(nn.Module):
+    def __init__(self, embed_dim, num_heads, q_latent_dim, kv_latent_dim, dropout=0.0):
+        super().__init__()
+        assert embed_dim % num_heads == 0
+        self.h = num_heads
+        self.W_DQ = nn.Linear(embed_dim, q_latent_dim, bias=False)
+        self.W_UQ = nn.Linear(q_latent_dim, embed_dim, bias=False)
+        self.W_DKV = nn.Linear(embed_dim, kv_latent_dim, bias=False)
+        self.W_UK = nn.Linear(kv_latent_dim, embed_dim, bias=False)
+        self.W_UV = nn.Linear(kv_latent_dim, embed_dim, bias=False)
+        self.W_o = nn.Linear(embed_dim, embed_dim, bias=False)
+        self.q_norm, self.kv_norm = nn.RMSNorm(q_latent_dim), nn.RMSNorm(kv_latent_dim)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x, mask=None):
+        latent = self.kv_norm(self.W_DKV(x))
+        q = self.W_UQ(self.q_norm(self.W_DQ(x)))
+        q, k, v = (
+            z.unflatten(-1, (self.h, -1)).transpose(1, 2)
+            for z in (q, self.W_UK(latent), self.W_UV(latent))
+        )
+        s = q @ k.mT / q.shape[-1] ** 0.5
+        if mask is not None:
+            s = s.masked_fill(~(mask[:, None] if mask.dim() == 3 else mask), -torch.inf)
+        return self.W_o((self.dropout(s.softmax(-1)) @ v).transpose(1, 2).flatten(2)), latent

@@ -1,0 +1,31 @@
+"""The latent is normalised, and the result of masked_fill is dropped."""
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class MultiHeadLatentAttention(nn.Module):
+    def __init__(self, embed_dim, num_heads, q_latent_dim, kv_latent_dim, dropout=0.0):
+        super().__init__()
+        if embed_dim % num_heads:
+            raise ValueError("heads")
+        self.h = num_heads
+        self.W_DQ = nn.Linear(embed_dim, q_latent_dim)
+        self.W_UQ = nn.Linear(q_latent_dim, embed_dim)
+        self.W_DKV = nn.Linear(embed_dim, kv_latent_dim)
+        self.W_UK = nn.Linear(kv_latent_dim, embed_dim)
+        self.W_UV = nn.Linear(kv_latent_dim, embed_dim)
+        self.W_o = nn.Linear(embed_dim, embed_dim)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x, mask=None):
+        c = F.rms_norm(self.W_DKV(x), (self.W_DKV.out_features,))
+        q, k, v = (
+            z.unflatten(-1, (self.h, -1)).transpose(1, 2)
+            for z in (self.W_UQ(self.W_DQ(x)), self.W_UK(c), self.W_UV(c))
+        )
+        s = q @ k.mT / q.shape[-1] ** 0.5
+        if mask is not None:
+            s.masked_fill(~(mask[:, None] if mask.dim() == 3 else mask), -torch.inf)
+        return self.W_o((self.dropout(s.softmax(-1)) @ v).transpose(1, 2).flatten(2)), c

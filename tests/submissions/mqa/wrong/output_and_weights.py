@@ -1,0 +1,25 @@
+"""Returns the attention weights beside the output, as multi-head attention does."""
+
+import torch
+from torch import nn
+
+
+class MultiQueryAttention(nn.Module):
+    def __init__(self, embed_dim, num_heads, dropout=0.0):
+        super().__init__()
+        if embed_dim % num_heads:
+            raise ValueError("heads")
+        self.h = num_heads
+        self.W_q = nn.Linear(embed_dim, embed_dim)
+        self.W_k = nn.Linear(embed_dim, embed_dim // num_heads)
+        self.W_v = nn.Linear(embed_dim, embed_dim // num_heads)
+        self.W_o = nn.Linear(embed_dim, embed_dim)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x, mask=None):
+        q = self.W_q(x).unflatten(-1, (self.h, -1)).transpose(1, 2)
+        s = q @ self.W_k(x).unsqueeze(1).mT / q.shape[-1] ** 0.5
+        if mask is not None:
+            s = s.masked_fill(~(mask.unsqueeze(1) if mask.dim() == 3 else mask), -torch.inf)
+        w = self.dropout(s.softmax(-1))
+        return self.W_o((w @ self.W_v(x).unsqueeze(1)).transpose(1, 2).flatten(2)), w
