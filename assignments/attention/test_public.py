@@ -1,6 +1,7 @@
 """Public checks of `attention`: the worked example of the handout. Read them, run them."""
 
 import torch
+
 from grader.suite import assert_close, assert_shape, check, demonstration
 
 QUERY = torch.tensor([[1.0, 0.0]])

@@ -2,7 +2,7 @@
 
 import torch
 
-from grader.suite import assert_close, assert_shape, check, demonstration
+from grader.suite import CheckFailure, assert_close, assert_shape, check, demonstration
 
 QUERY = torch.tensor([[[1.0, 0.0, 0.0, 1.0]]])
 KEYS = torch.tensor([[[1.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 1.0]]])
@@ -35,7 +35,22 @@ def attention(student, w_q=EYE, w_k=EYE, w_v=EYE, w_o=EYE):
         {f"{name}.weight": weight for name, weight in weights.items()}
         | {f"{name}.bias": torch.zeros(4) for name in weights}
     )
-    return module.eval()
+    module.eval()
+    if "W_q.weight" not in dict(module.named_parameters()):
+        assert_loader_is_right(module, w_v, w_o)
+    return module
+
+
+def assert_loader_is_right(module, w_v, w_o):
+    """With one query and one key the weight is 1: nothing but W_v and W_o is left."""
+    value = torch.tensor([[[1.0, 2.0, 3.0, 4.0]]])
+    output, _ = module(value, value, value)
+    if output.shape != value.shape or (output - value @ w_v.T @ w_o.T).abs().max() > 1e-4:
+        raise CheckFailure(
+            "The weights that are loaded and the weights that forward uses are not the same ones: "
+            "with one query and one key the output has to be W_o(W_v(value)). Look at load_weights "
+            "(transposed? another order? biases left?) and at the layers that forward calls."
+        )
 
 
 @check(

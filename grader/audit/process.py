@@ -1,6 +1,6 @@
 """The process that audits: imports torch, then answers on standard output.
 
-Started as ``python -I -m grader.audit.process COURSE SEEDS ID...``; writes one JSON line for each
+Started as ``python -I -m grader.audit.process COURSE SEEDS PAIRS ID...``; writes one JSON line for each
 step and each audit.
 """
 
@@ -38,10 +38,16 @@ class AuditError(Exception):
 
 
 def run(
-    course: Path, assignments: list[str], *, seeds: int, on_step: Callable[[str], None]
+    course: Path,
+    assignments: list[str],
+    *,
+    seeds: int,
+    most_pairs: int | None = None,
+    on_step: Callable[[str], None],
 ) -> Iterator[Audit]:
     """Audit assignments one after another in a process of their own; raises AuditError."""
-    command = [sys.executable, "-I", "-X", "utf8", "-m", __name__, str(course), str(seeds)]
+    limits = [str(seeds), "all" if most_pairs is None else str(most_pairs)]
+    command = [sys.executable, "-I", "-X", "utf8", "-m", __name__, str(course), *limits]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     with subprocess.Popen(
         [*command, *assignments], stdout=subprocess.PIPE, env=environment, cwd="/"
@@ -69,7 +75,7 @@ def main() -> None:
     from grader.sandbox.forkserver import warm_up
     from grader.session.errors import GraderFault
 
-    course, seeds, *assignments = sys.argv[1:]
+    course, seeds, pairs, *assignments = sys.argv[1:]
     events = os.fdopen(os.dup(1), "wb", buffering=0)
     # What the audited code prints must not be taken for an event.
     os.dup2(2, 1)
@@ -83,7 +89,12 @@ def main() -> None:
         loaded = load_course(Path(course))
         for name in assignments or list(loaded.assignments):
             assignment = course_assignment(loaded, name)
-            found = audit(assignment, seeds=int(seeds), say=lambda text: say(Step(text)))
+            found = audit(
+                assignment,
+                seeds=int(seeds),
+                most_pairs=None if pairs == "all" else int(pairs),
+                say=lambda text: say(Step(text)),
+            )
             say(Audited(found))
     except (CourseError, GraderFault, ModuleNotFoundError) as error:
         say(Failed(str(error)))

@@ -20,6 +20,12 @@ from grader.cli.errors import GradeError
     show_default=True,
     help="Under how many seeds right answers and faults are run.",
 )
+@click.option(
+    "--pairs",
+    "most_pairs",
+    type=click.IntRange(min=0),
+    help="Try at most so many pairs of faults, chosen at random (default: all).",
+)
 @click.option("--output", "destination", metavar="FILE", help="Write JSON; - is stdout.")
 @click.option("--html", "page", metavar="FILE", help="Write a page with the kill matrix.")
 @click.pass_context
@@ -28,6 +34,7 @@ def command(
     assignments: tuple[str, ...],
     course: str | None,
     seeds: int,
+    most_pairs: int | None,
     destination: str | None,
     page: str | None,
 ) -> None:
@@ -55,6 +62,7 @@ def command(
             root,
             chosen or list(loaded.assignments),
             seeds=seeds,
+            most_pairs=most_pairs,
             on_step=lambda text: click.echo(text, err=True),
         ):
             audits.append(audit)

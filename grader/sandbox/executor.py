@@ -98,8 +98,8 @@ class Executor:
         }
         try:
             return handlers[type(request)](request, blob)
-        except UnusableTensor as problem:
-            return Unusable(problem=str(problem)), b""
+        except UnusableTensor as refused:
+            return Unusable(problem=refused.problem), b""
         except (CannotBind, WrongWeights) as problem:
             kind = "signature" if isinstance(problem, CannotBind) else "weights"
             error = Raised(

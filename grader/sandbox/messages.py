@@ -6,7 +6,7 @@ worker is decoded into them strictly; anything else is a broken protocol.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -288,10 +288,21 @@ class Raised(_Message):
     frame: Frame | None
 
 
-class Unusable(_Message):
-    """A result that cannot be compared, such as a sparse tensor; ``problem`` says why."""
+Problem: TypeAlias = Literal[
+    "a sparse tensor",
+    "a quantised tensor",
+    "a nested tensor",
+    "a tensor of an unusual dtype",
+    "a tensor with too many axes",
+    "a tensor that is larger than this grader accepts",
+    "more than this grader accepts",
+]
 
-    problem: str
+
+class Unusable(_Message):
+    """A result that cannot be compared. Students see why, so that no other words are accepted."""
+
+    problem: Problem
 
 
 Reply: TypeAlias = (

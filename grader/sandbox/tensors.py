@@ -9,7 +9,7 @@ import torch
 
 from grader.sandbox.errors import ProtocolError
 from grader.sandbox.frames import MAX_BLOB
-from grader.sandbox.messages import TensorSpec
+from grader.sandbox.messages import Problem, TensorSpec
 
 DTYPES: dict[str, torch.dtype] = {
     name: getattr(torch, name)
@@ -36,7 +36,11 @@ MAX_NUMEL = 2**40
 
 
 class UnusableTensor(Exception):
-    """A tensor that cannot be sent, such as a sparse one; the text says why."""
+    """A tensor that cannot be sent, such as a sparse one; ``problem`` says why."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem)
+        self.problem: Problem = problem
 
 
 class Packer:
@@ -89,9 +93,9 @@ def _plain(tensor: torch.Tensor) -> torch.Tensor:
     if tensor.layout is not torch.strided:
         raise UnusableTensor("a sparse tensor")
     if tensor.dtype not in NAMES:
-        raise UnusableTensor(f"a tensor of dtype {str(tensor.dtype).removeprefix('torch.')}")
+        raise UnusableTensor("a tensor of an unusual dtype")
     if tensor.dim() > MAX_DIMS:
-        raise UnusableTensor(f"a tensor with {tensor.dim()} axes")
+        raise UnusableTensor("a tensor with too many axes")
     size = 0 if tensor.is_meta else tensor.numel() * tensor.element_size()
     if size > MAX_BLOB or _claimed(tensor.shape) >= MAX_NUMEL:
         raise UnusableTensor("a tensor that is larger than this grader accepts")

@@ -98,6 +98,16 @@ class ReplayedDraw(Draw):
     def mask(self, *shape: int, allowed: float = 0.6) -> torch.Tensor:
         return self._replay(("mask", shape, allowed), super().mask, allowed=allowed)
 
+    def uniform(self, *shape: int, low: float = 0.0, high: float = 1.0) -> torch.Tensor:
+        question = ("uniform", shape, low, high)
+        return self._replay(question, super().uniform, low=low, high=high)
+
+    def integers(self, low: int, high: int, *shape: int) -> torch.Tensor:
+        return self._replay(("integers", (low, high, *shape)), super().integers)
+
+    def permutation(self, length: int) -> torch.Tensor:
+        return self._replay(("permutation", (length,)), super().permutation)
+
     def _replay(
         self, question: tuple[Any, ...], draw: Callable[..., torch.Tensor], **options: Any
     ) -> torch.Tensor:

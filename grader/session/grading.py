@@ -22,6 +22,7 @@ from grader.course.model import Assignment
 from grader.course.submission import NotGradable, Submission
 from grader.report.model import (
     AssignmentInfo,
+    Audience,
     CheckResult,
     Diagnosis,
     Environment,
@@ -255,6 +256,7 @@ def _report(
         ),
         submission=_submission_info(job, submission),
         status=status,
+        audience=Audience.INSTRUCTOR,
         score=Score(
             earned=sum(check.earned for check in checks),
             possible=sum(check.points for check in checks),

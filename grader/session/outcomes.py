@@ -138,8 +138,9 @@ def type_in_words(error: StudentError) -> str:
     name = error.raised.type
     if isinstance(getattr(builtins, name, None), type):
         return name
-    if error.raised.bases and error.raised.bases[0] != "Exception":
-        return f"an exception of its own (a {error.raised.bases[0]})"
+    base = next(iter(error.raised.bases), "Exception")
+    if base != "Exception" and isinstance(getattr(builtins, base, None), type):
+        return f"an exception of its own (a {base})"
     return "an exception of its own"
 
 

@@ -115,25 +115,15 @@ def test_equivalent_mutants_need_a_reason_and_must_exist(tmp_path: Path) -> None
     assert "recorded as an equivalent mutant, but it is none" in result.output
 
 
-def test_a_mutant_that_never_ends_is_caught(tmp_path: Path) -> None:
-    reference = (
-        "def scale(x):\n    n = 0\n    y = x * 0\n    while n < 3:\n        y = y + x\n"
-        "        n = n + 1\n    return y + 1\n"
-    )
+def test_a_fault_that_never_ends_is_caught(tmp_path: Path) -> None:
     faults = (
-        '[one-more]\nedit = [["y + 1", "y + 2"]]\nbelief = "b"\nmessage = "m"\nhint = "h"\n'
-        'fails = ["values"]\n'
+        '[endless]\nedit = [["y = x * 3", "y = x * 3\\n    while True: pass"]]\n'
+        'belief = "b"\nmessage = "m"\nhint = "h"\nfails = ["values", "gradient"]\n'
     )
 
-    result = audit(
-        make_course(
-            tmp_path, solutions_scale_scale_py=reference, solutions_scale_faults_toml=faults
-        ),
-        "--seeds",
-        "1",
-    )
+    result = audit(make_course(tmp_path, solutions_scale_faults_toml=faults), "--seeds", "1")
 
-    assert "a mutant survives" not in result.output
+    assert result.exit_code == 0, result.output
 
 
 def test_the_page_holds_the_kill_matrix_and_escapes_it(tmp_path: Path) -> None:

@@ -22,6 +22,18 @@ def outcome(
     return {f"result {number}": tensor for number, tensor in enumerate(results)}
 
 
+def outcome_of_calls(setting: Setting, student: Any, draw: Any, batch: int, length: int) -> Weights:
+    """One layer called in training under a causal mask, then without one, then in evaluation."""
+    made = setting.build(student, setting.weights(draw)).train()
+    x = draw.normal(batch, length, setting.width)
+    causal = torch.ones(length, length, dtype=torch.bool).tril()
+    return {
+        "training, masked": setting.output(made, x, causal),
+        "training": setting.output(made, x),
+        "evaluation, masked": setting.output(made.eval(), x, causal),
+    }
+
+
 def outcome_of_gradients(
     setting: Setting, student: Any, draw: Any, batch: int, length: int
 ) -> Weights:
@@ -51,25 +63,39 @@ def outcome_of_dropout(
     made = setting.build(student, weights, dropout=rate)
     still = setting.output(made, x)
     repeated = bool(torch.allclose(setting.output(made, x), still, atol=1e-6))
-    made.train()
+    latents = [_latent(made, x), _latent(made.train(), x)]
     outputs = [setting.output(made, x) for _ in range(8)]
-    alive = torch.stack([setting.seen(output) for output in outputs]).abs() >= 1e-12
-    calm = setting.seen(still)
-    ratios = torch.stack([setting.seen(output) / calm for output in outputs])[alive]
-    twins = [setting.seen(output) - setting.seen(output, copy=1) for output in outputs]
+    first = torch.stack([setting.seen(output) for output in outputs])
+    second = torch.stack([setting.seen(output, copy=1) for output in outputs])
+    alive = first.abs() >= 1e-12
+    ratios = (first / setting.seen(still))[alive]
     default = setting.build(student, weights).train()
+    projected = setting.build(
+        student, {**weights, "W_o": setting.weights(draw)["W_o"]}, dropout=rate
+    )
+    mixed = setting.output(projected.train(), x)
     answers = {
         "evaluation repeats": repeated,
         "training repeats": all(torch.equal(output, outputs[0]) for output in outputs),
         "training equals evaluation": torch.allclose(outputs[0], still, atol=1e-6),
-        "copies agree": all(bool((twin.abs() < 1e-6).all()) for twin in twins),
+        "copies agree": torch.allclose(first, second, atol=1e-6),
         "some are zero": not bool(alive.all()),
         "most are zero": float(alive.double().mean()) < 0.5,
+        "whole columns are zero": torch.equal(alive, alive[..., :1, :].expand_as(alive)),
+        "output is dropped": bool((mixed.abs() < 1e-12).any()),
+        "latent is dropped": not torch.allclose(*latents, atol=1e-6),
         "survivors as they were": bool(((ratios - 1).abs() < 1e-3).all()),
         "survivors scaled": bool(((ratios - 1 / (1 - rate)).abs() < 1e-3).all()),
         "none by default": torch.allclose(setting.output(default, x), still, atol=1e-6),
     }
     return {"answers": torch.tensor([float(answer) for answer in answers.values()])}
+
+
+def _latent(made: Any, x: torch.Tensor) -> torch.Tensor:
+    """What the module returns beside its output, if anything."""
+    with torch.no_grad():
+        result = made(x)
+    return result[1] if isinstance(result, tuple) else torch.zeros(1)
 
 
 def outcome_of_construction(setting: Setting, student: Any, **options: int) -> Weights:
@@ -84,12 +110,12 @@ def outcome_of_construction(setting: Setting, student: Any, **options: int) -> W
 
 
 def outcome_of_counting(setting: Setting, student: Any, draw: Any) -> Weights:
-    """Whether the parameters hold too few numbers (-1), too many (1) or neither (0)."""
-    made = setting.build(student, setting.weights(draw))
-    held = sum(parameter.numel() for parameter in made.parameters())
+    """By how many numbers the matrices exceed the declared ones; that it runs as constructed."""
+    made = getattr(student, setting.export)(**setting.options)
+    output = setting.output(made, draw.normal(2, 3, setting.width))
+    held = sum(p.numel() for p in made.parameters() if p.dim() > 1)
     matrices = sum(outputs * inputs for outputs, inputs in setting.shapes.values())
-    biases = sum(outputs for outputs, _ in setting.shapes.values())
-    return {"count": torch.tensor([float((held > matrices + biases) - (held < matrices))])}
+    return {"count": torch.tensor([float(held - matrices)]), "shape": torch.zeros(output.shape)}
 
 
 def outcome_of_inputs(

@@ -32,7 +32,7 @@ def build(module, weights, *, heads, dropout=None):
 
 
 def load(module, weights, heads, dropout=None):
-    """As ``build``, asking nothing."""
+    """As ``build``, but in training, and asking nothing."""
     options = {} if dropout is None else {"dropout": dropout}
     width = weights["W_q"].shape[0]
     made = module.MultiHeadAttention(embed_dim=width, num_heads=heads, **options)

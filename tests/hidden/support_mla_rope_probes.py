@@ -53,21 +53,21 @@ class Setting:
         return self.draw.normal(self.batch, length, self.size["embed_dim"], dtype=self.dtype)
 
     def mask(self, *leading, queries=None, keys=None):
-        """A mask that lets every token see itself, and blocks some of the earlier ones."""
+        """A mask that lets every token see itself, and blocks some of the earlier ones.
+
+        However the causal mask is shifted, no row is left empty: what comes out of one is chance.
+        """
         queries, keys = queries or self.length, keys or self.length
         mask = self.draw.mask(*leading, queries, keys)
-        mask = (
-            mask
-            | torch.ones(queries, keys)
-            .diagonal_scatter(torch.zeros(queries), keys - queries)
-            .logical_not()
-        )
-        mask[..., -1, 0], mask[..., -1, 1] = False, True
+        mask = mask | torch.eye(keys, dtype=torch.bool)[keys - queries :]
+        mask[..., :-1, 0], mask[..., -1, 0], mask[..., -1, 1] = True, False, True
         return mask
 
 
 def tensors(thing, name):
-    """The tensors of a cache by name, or one number for anything else."""
+    """The tensors that were returned, or are in a cache, by name; nothing for anything else."""
+    if isinstance(thing, torch.Tensor):
+        return {name: thing}
     if not is_sequence(thing):
         return {name: torch.zeros(0)}
     return {
@@ -162,11 +162,13 @@ def probe_what_is_returned(student, draw, **sizes):
     with torch.no_grad():
         alone = setting.module(setting.x)
         both = setting.module(setting.x, use_cache=True)
-    found = {"alone": alone} if isinstance(alone, torch.Tensor) else tensors(alone, "alone")
-    if isinstance(both, torch.Tensor):
-        return found | {"both": both}
-    items = list(both)
-    return found | {"output": items[0]} | tensors(items[-1], "cache")
+    if isinstance(both, torch.Tensor) or not is_sequence(both):
+        return tensors(alone, "alone") | tensors(both, "both")
+    output, *cache = both
+    found = tensors(alone, "alone") | {"output": output}
+    for place, item in enumerate(cache):
+        found |= tensors(item, f"cache {place}")
+    return found
 
 
 @probe(*SIZES)
@@ -249,7 +251,8 @@ def probe_meta(student, draw, batch, length, numbers):
     size = dict(zip(NAMES, numbers, strict=True))
     module = student.RotaryMultiHeadLatentAttention(**size).to("meta")
     with torch.no_grad():
-        return {"output": module(torch.empty(batch, length, size["embed_dim"], device="meta"))}
+        output = module(torch.empty(batch, length, size["embed_dim"], device="meta"))
+    return tensors(output, "output")
 
 
 @probe(*SIZES)

@@ -107,25 +107,48 @@ class Probe:
 
 @torch.no_grad()
 def numbers_of_a_block(probe: Probe) -> Results:
-    """What a block gives, causal and with a mask."""
-    block = probe.block()
-    return {"causal": block(probe.x), "masked": block(probe.x, mask=probe.mask)}
+    """What a block gives with a mask."""
+    return {"masked": probe.block()(probe.x, mask=probe.mask)}
 
 
 @torch.no_grad()
 def numbers_of_attention(probe: Probe) -> Results:
-    """What a block gives with ffn silent; in training too."""
+    """What a block gives with ffn silent: with a mask, causal, on less, and in training."""
     block = probe.block()
     with silenced(block, "ffn"):
-        found = {"causal": block(probe.x), "masked": block(probe.x, mask=probe.mask)}
+        found = {"masked": block(probe.x, mask=probe.mask), "causal": _filled(block, probe.x)}
+        found["shorter"] = _filled(block, probe.x[:, :-1])
         block.train()
-        calm = _repeats(block, probe.x)
-        return {**found, "training": block(probe.x) if calm else torch.zeros(1)}
+        first, second = _filled(block, probe.x), _filled(block, probe.x)
+        return {**found, "training": first if torch.equal(first, second) else torch.zeros(1)}
+
+
+def _filled(block: Any, x: torch.Tensor) -> torch.Tensor:
+    """The output, with x where there is NaN.
+
+    A token that may see nothing gets NaN from one way to compute attention and nothing from
+    another; it should not matter which of them a student's mistake has met.
+    """
+    result: torch.Tensor = block(x)
+    if result.shape != x.shape:
+        return result
+    return torch.where(result.isnan(), x, result)
+
+
+@torch.no_grad()
+def _somebody_sees_nothing(probe: Probe) -> bool:
+    """Whether a causal block adds nothing to some token, or NaN."""
+    block = probe.block()
+    with silenced(block, "ffn"):
+        added = _filled(block, probe.x) - probe.x
+    return bool((added.abs().amax(-1) < 1e-6).any())
 
 
 @torch.no_grad()
 def numbers_of_a_model(probe: Probe) -> Results:
     """A model's logits."""
+    if _somebody_sees_nothing(probe):
+        return {}
     return {"logits": probe.model()(probe.tokens)}
 
 
@@ -137,14 +160,16 @@ def gradients(probe: Probe) -> Results:
     if not result.requires_grad:
         raise CheckFailure("no gradient")
     (gradient,) = torch.autograd.grad(result.sum() + (result * result).sum() / 100, x)
+    if _somebody_sees_nothing(probe):
+        return {"x": gradient}
     model = probe.model()
     (model(probe.tokens) ** 2).sum().backward()
-    trained = {}
+    trained: dict[str, float] = {}
     for name, parameter in model.named_parameters():
-        part = next((p for p in PARTS if p in name.split(".")), name.split(".")[0])
+        pieces = name.split(".")
+        part = next((p for p in PARTS if p in pieces), pieces[0])
+        key = f"{part} {pieces[1] if pieces[0] == 'blocks' else ''}"
         there = parameter.grad is not None and bool((parameter.grad != 0).any())
-        block_name = name.split(".")[1] if name.startswith("blocks.") else ""
-        key = f"{part} {block_name}"
         trained[key] = max(trained.get(key, 0.0), float(there))
     return {"x": gradient, "trained": torch.tensor([trained[key] for key in sorted(trained)])}
 
@@ -152,16 +177,17 @@ def gradients(probe: Probe) -> Results:
 @torch.no_grad()
 def dropout(probe: Probe) -> Results:
     """What training does, in answers of yes (1) and no (0)."""
-    block, model = probe.block(dropout=0.5), probe.model(dropout=0.5)
-    still = probe.block().train()
-    answers = {"evaluation repeats": _repeats(block, probe.x)}
+    block, still = probe.block(dropout=0.5), probe.block().train()
+    answers = {"evaluation repeats": _repeats(block, probe.x, probe.mask)}
     block.train()
-    answers["a block drops in training"] = not _repeats(block, probe.x)
-    answers["a model drops in training"] = not _repeats(model.train(), probe.tokens)
-    answers["nothing is dropped by default"] = _repeats(still, probe.x)
+    answers["a block drops in training"] = not _repeats(block, probe.x, probe.mask)
+    answers["nothing is dropped by default"] = _repeats(still, probe.x, probe.mask)
     with silenced(block, "attention", "ffn"):
-        silent = block(probe.x)
+        silent = block(probe.x, mask=probe.mask)
     answers["x itself is dropped"] = bool((silent == 0).any())
+    if not _somebody_sees_nothing(probe):
+        model = probe.model(dropout=0.5).train()
+        answers["a model drops in training"] = not _repeats(model, probe.tokens)
     return _answers(answers)
 
 
@@ -212,9 +238,11 @@ def dtypes(probe: Probe) -> Results:
     return {"output": torch.zeros(1, dtype=block(probe.x.double(), mask=probe.mask).dtype)}
 
 
-def _repeats(module: Any, argument: torch.Tensor) -> bool:
-    first, second = module(argument), module(argument)
-    return torch.allclose(first, second, equal_nan=True)
+def _repeats(module: Any, argument: torch.Tensor, mask: torch.Tensor | None = None) -> bool:
+    first, second = (
+        module(argument) if mask is None else module(argument, mask=mask) for _ in range(2)
+    )
+    return torch.equal(first, second)
 
 
 def _fails(action: Any) -> str:

@@ -7,6 +7,7 @@ import math
 
 import pytest
 import torch
+
 from grader.suite import (
     CheckFailure,
     assert_close,
@@ -342,7 +343,7 @@ def test_all_true_equals_none(student, draw):
 def test_no_leak_from_later_keys(student, draw):
     query, key, value = inputs(draw, B, queries=S)
     causal = torch.ones(S, S, dtype=torch.bool).tril()
-    before, weights = student.scaled_dot_product_attention(query, key, value, mask=causal)
+    before, _ = student.scaled_dot_product_attention(query, key, value, mask=causal)
     assert_shape(before, [("B", B), ("T", S), ("Dv", DV)], "output")
     for place in range(1, S):
         later_key, later_value = key.clone(), value.clone()

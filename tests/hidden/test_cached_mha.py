@@ -157,14 +157,14 @@ def test_parameter_count(student, draw):
     weights, x = random_weights(draw), draw.normal(B, T, C)
     counts = {}
     for bias in (True, False):
-        mine = module(student, weights, bias=bias)
+        mine = module(student, weights, **({} if bias else {"bias": False}))
         run(mine, x)
         counts[bias] = sum(parameter.numel() for parameter in mine.parameters())
     detail = f"{counts[True]} numbers with bias, {counts[False]} without, C is {C}"
     if counts[False] != 4 * C * C:
         raise CheckFailure("With bias=False your module does not hold just four matrices.", detail)
     if counts[True] == counts[False]:
-        raise CheckFailure("With bias=True your module has no biases.", detail)
+        raise CheckFailure("With biases, which are the default, your module has none.", detail)
 
 
 # -- weights, read from outside --------------------------------------------------------------------
@@ -1156,7 +1156,7 @@ def test_cache_of_another_module(student, draw, kind):
 )
 def test_no_dropout_in_eval(student, draw):
     weights, x = random_weights(draw), draw.normal(B, T, C)
-    mine, plain = module(student, weights, dropout=0.9), module(student, weights, dropout=0.0)
+    mine, plain = module(student, weights, dropout=0.9), module(student, weights)
     wanted = run(plain, x, causal=True)
     words = "In eval your output is not what it is without dropout."
     assert_close(run(mine, x, causal=True), wanted, "output", message=words)
@@ -1164,7 +1164,9 @@ def test_no_dropout_in_eval(student, draw):
     run(mine, x, causal=True)
     mine.eval()
     assert_close(run(mine, x, causal=True), wanted, "output", message=words)
-    words = "In training with a rate of 0 your output is not what it is in eval."
+    words = (
+        "In training without dropout, which is the default, your output is not what it is in eval."
+    )
     plain.train()
     assert_close(run(plain, x, causal=True), wanted, "output", message=words)
 

@@ -47,6 +47,7 @@ from support_layers_parameters import (
 )
 from support_layers_probes import (
     outcome,
+    outcome_of_calls,
     outcome_of_construction,
     outcome_of_counting,
     outcome_of_dropout,
@@ -584,6 +585,11 @@ def probe_batch_equals_heads(student, draw, setting, length):
 
 
 @probe(*SIZES)
+def probe_calls_in_a_row(student, draw, setting, batch, length):
+    return outcome_of_calls(setting, student, draw, batch, length)
+
+
+@probe(*SIZES)
 def probe_allowed_scores_are_low(student, draw, setting, batch, length):
     x = draw.normal(batch, length, setting.width)
     x[:, 1:] *= 3e3
@@ -613,6 +619,7 @@ def probe_dropout(student, draw, setting, batch, length):
     {"embed_dim": 14, "num_heads": 4, "num_kv_groups": 2},
     {"embed_dim": 15, "num_heads": 6, "num_kv_groups": 3},
     {"embed_dim": 24, "num_heads": 6, "num_kv_groups": 4},
+    {"embed_dim": 10, "num_heads": 5, "num_kv_groups": 4},
     {"embed_dim": 24, "num_heads": 3, "num_kv_groups": 6},
     {"embed_dim": 30, "num_heads": 5, "num_kv_groups": 1},
     {"embed_dim": 30, "num_heads": 5, "num_kv_groups": 5},

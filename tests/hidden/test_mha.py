@@ -63,8 +63,11 @@ def inputs(draw, batch=B, queries=T, keys=S, width=C, dtype=torch.float32):
 
 
 def loaded(student, draw, heads=H, width=C, **options):
-    """The student's module with random weights, in evaluation."""
-    return build(student, random_weights(draw, width), heads=heads, **options)
+    """The student's module with random weights, in evaluation.
+
+    For what holds whatever the weights are, so that a wrong loader costs nothing.
+    """
+    return load(student, random_weights(draw, width), heads, **options).eval()
 
 
 def assert_equals_reference(student, reference, draw, arguments, heads=H, mask=None):

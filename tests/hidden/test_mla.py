@@ -47,6 +47,7 @@ from support_layers_parameters import (
 )
 from support_layers_probes import (
     outcome,
+    outcome_of_calls,
     outcome_of_construction,
     outcome_of_counting,
     outcome_of_dropout,
@@ -565,6 +566,16 @@ def probe_masked(student, draw, setting, batch, length, rank):
 def probe_batch_equals_heads(student, draw, setting, length):
     mask = mask_of_rank(draw, "(B, T, S)", setting.heads, setting.heads, length)
     return outcome(setting, student, draw, draw.normal(setting.heads, length, setting.width), mask)
+
+
+@probe({"setting": Latent(3, 2, 6, 6)}, {"setting": Latent(2, 4, 8, 8)})
+def probe_equal_widths(student, draw, setting):
+    return outcome(setting, student, draw, draw.normal(3, 5, setting.width))
+
+
+@probe(*SIZES)
+def probe_calls_in_a_row(student, draw, setting, batch, length):
+    return outcome_of_calls(setting, student, draw, batch, length)
 
 
 @probe(*SIZES)

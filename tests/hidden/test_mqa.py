@@ -46,6 +46,7 @@ from support_layers_parameters import (
 )
 from support_layers_probes import (
     outcome,
+    outcome_of_calls,
     outcome_of_construction,
     outcome_of_counting,
     outcome_of_dropout,
@@ -463,6 +464,11 @@ def probe_masked(student, draw, setting, batch, length, rank):
 def probe_batch_equals_heads(student, draw, setting, length):
     mask = mask_of_rank(draw, "(B, T, S)", setting.heads, setting.heads, length)
     return outcome(setting, student, draw, draw.normal(setting.heads, length, setting.width), mask)
+
+
+@probe(*SIZES)
+def probe_calls_in_a_row(student, draw, setting, batch, length):
+    return outcome_of_calls(setting, student, draw, batch, length)
 
 
 @probe(*SIZES)

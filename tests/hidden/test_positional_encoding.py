@@ -20,8 +20,15 @@ BASE = 10_000.0
 
 
 def table(student, length, width):
-    """The student's encoding as float64, checked to be (T, C) and finite."""
+    """The student's encoding as float64, checked to be (T, C) and finite.
+
+    One with an axis in front, or turned on its side, loses the points for the shape alone.
+    """
     encoding = student.positional_encoding(length, width)
+    if encoding.shape == (1, length, width):
+        encoding = encoding[0]
+    elif encoding.shape == (width, length) != (length, width):
+        encoding = encoding.transpose(0, 1)
     assert_shape(encoding, [("T", length), ("C", width)], "encoding")
     assert_finite(encoding, "encoding")
     return encoding.detach().double()
@@ -36,6 +43,11 @@ def assert_table(student, reference, length, width, *, tol=NEAR):
 def turn(frequencies):
     """By what angle, from -pi to pi, one step turns pairs of these frequencies."""
     return torch.atan2(frequencies.sin(), frequencies.cos())
+
+
+def is_all(numbers, expected):
+    """Whether all ``numbers`` are the one expected."""
+    return bool(((numbers - expected).abs() <= 1e-4).all())
 
 
 def is_near(actual, expected):
@@ -79,7 +91,7 @@ def test_shape_of_odd_and_tiny_widths(student, width):
     title="One position is a table with one row",
     hint="Does something drop axes of size 1, such as squeeze()?",
 )
-@pytest.mark.parametrize("width", [1, 4, 5])
+@pytest.mark.parametrize("width", [4, 6])
 def test_one_position(student, width):
     encoding = student.positional_encoding(1, width)
     assert_shape(encoding, [("T", 1), ("C", width)], "encoding")
@@ -91,7 +103,7 @@ def test_one_position(student, width):
     title="The encoding is float32",
     hint="Which dtype do your positions and exponents have, and what comes of it?",
 )
-@pytest.mark.parametrize("sizes", [(6, 4), (6, 3)], ids=str)
+@pytest.mark.parametrize("sizes", [(6, 4), (3, 10)], ids=str)
 def test_dtype(student, sizes):
     encoding = student.positional_encoding(*sizes)
     if encoding.dtype != torch.float32:
@@ -104,51 +116,31 @@ def test_dtype(student, sizes):
 
 
 @check(
-    "positions",
-    points=2,
-    title="Position 0 has sine 0 and cosine 1 in every pair",
-    hint="What is the angle of position 0, whatever the frequency?",
-    shows=EVEN,
-)
-@pytest.mark.parametrize("width", [6, 7])
-def test_position_zero(student, width):
-    first = table(student, 5, width)[0]
-    sines, cosines = first[0::2], first[1::2]
-    if bool((sines - 1).abs().max() < 1e-4) and bool(cosines.abs().max() < 1e-4):
-        raise CheckFailure("Your even columns hold cosines and your odd ones sines.")
-    if bool(sines.abs().max() > 1e-4) or bool((cosines - 1).abs().max() > 1e-4):
-        raise CheckFailure(
-            "At position 0 your even columns are not all 0, or your odd columns not all 1."
-        )
-
-
-@check(
     "layout",
-    points=3,
-    title="Sines stand in the even columns and cosines in the odd ones",
-    hint="Are a sine and its cosine neighbours in your table?",
+    points=4,
+    title="Position 0 has 0 in the even columns, the sines, and 1 in the odd ones, the cosines",
+    hint="What is the angle of position 0, whatever the frequency? Where are a pair's columns?",
     shows=EVEN,
 )
-def test_layout(student, reference):
-    length, width = 9, 12
-    mine, wanted = table(student, length, width), reference.positional_encoding(length, width)
-    orders = {
-        "Your sines fill the first half of the columns and your cosines the second; here they take "
-        "turns.": torch.cat([wanted[:, 0::2], wanted[:, 1::2]], dim=1),
-        "Your even columns hold cosines and your odd ones sines.": wanted.view(
-            length, width // 2, 2
-        ).flip(2),
-        "Your pairs come in reverse order: the highest frequency has to come first.": wanted.view(
-            length, width // 2, 2
-        ).flip(1),
-    }
-    for words, other in orders.items():
-        if torch.allclose(mine, other.reshape(length, width).double(), rtol=0, atol=1e-3):
-            raise CheckFailure(words)
-    sines = wanted[:, 0::2].double()
-    if not any(torch.allclose(mine[:, 0::2], sign * sines, atol=0.3) for sign in (1, -1)):
-        # Not even roughly sines: some other order, or other frequencies, named by other checks.
-        assert_close(mine[1], wanted[1], "encoding", tol=NEAR)
+@pytest.mark.parametrize("width", [6, 10])
+def test_first_row(student, width):
+    rows = table(student, 5, width)
+    pairs = rows.view(5, width // 2, 2)
+    sines, cosines = pairs[0, :, 0], pairs[0, :, 1]
+    if is_all(sines, 0) and is_all(cosines, 1):
+        return
+    if is_all(sines, 1) and is_all(cosines, 0):
+        raise CheckFailure("Your even columns hold cosines and your odd ones sines.")
+    if is_all(sines, 0) and is_all(cosines, 0):
+        raise CheckFailure("All your columns are sines; the odd ones have to be cosines.")
+    if is_all(rows[0, : width // 2], 0) and is_all(rows[0, width // 2 :], 1):
+        raise CheckFailure(
+            "Your sines fill the first half of the columns and your cosines the second; here they "
+            "take turns."
+        )
+    if is_all(sines**2 + cosines**2, 1):
+        raise CheckFailure("Your first row is not that of position 0.")
+    raise CheckFailure("Your first row is not 0, 1, 0, 1, ...")
 
 
 @check(
@@ -158,7 +150,7 @@ def test_layout(student, reference):
     hint="Work out the exponent of the second pair by hand, for width 4. Is it -2/4?",
     shows=EVEN,
 )
-@pytest.mark.parametrize("width", [6, 16, 9, 5])
+@pytest.mark.parametrize("width", [6, 16])
 def test_frequencies(student, width):
     rows = table(student, 4, width)
     pairs = width // 2
@@ -200,7 +192,7 @@ def test_frequencies(student, width):
     hint="Do the sine and the cosine of a pair have the same angle?",
     shows=EVEN,
 )
-@pytest.mark.parametrize("sizes", [(40, 12), (30, 7), (25, 2)], ids=str)
+@pytest.mark.parametrize("sizes", [(40, 12), (30, 6), (25, 2)], ids=str)
 def test_pairs_lie_on_the_circle(student, sizes):
     rows = table(student, *sizes)
     pairs = sizes[1] // 2
@@ -221,7 +213,7 @@ def test_pairs_lie_on_the_circle(student, sizes):
     title="A shorter table is the beginning of a longer one",
     hint="Does a row depend on how many rows there are?",
 )
-@pytest.mark.parametrize("width", [8, 5])
+@pytest.mark.parametrize("width", [8, 14])
 def test_rows_do_not_depend_on_the_length(student, width):
     long, short = table(student, 30, width), table(student, 11, width)
     words = "The row of a position depends on how many positions there are."
@@ -268,10 +260,10 @@ def test_even_widths(student, reference, draw):
     "values",
     points=4,
     title="The table is right for odd widths",
-    hint="Which column is left without a partner, and what does it hold? Which C is in the exponent?",
+    hint="Which column is left alone, and what does it hold? Which C is in the exponent?",
     shows=ODD,
 )
-@pytest.mark.parametrize("width", [3, 5, 7, 33])
+@pytest.mark.parametrize("width", [3, 5, 7, 65])
 def test_odd_widths(student, reference, draw, width):
     assert_table(student, reference, int(draw.integers(12, 60, 1)), width)
 
@@ -293,7 +285,7 @@ def test_tiny_widths(student, reference, width):
     title="512 positions are right to 1e-4",
     hint="Which dtype do your positions have? How many digits has it?",
 )
-@pytest.mark.parametrize("width", [16, 7])
+@pytest.mark.parametrize("width", [16, 6])
 def test_512_positions(student, reference, width):
     assert_table(student, reference, 512, width)
 
@@ -331,7 +323,7 @@ def test_wide(student, reference):
 def test_same_call_same_table(student):
     first = table(student, 12, 6)
     table(student, 5, 10)
-    table(student, 20, 3)
+    table(student, 20, 4)
     if not torch.equal(table(student, 12, 6), first):
         raise CheckFailure("Two equal calls gave different tables.")
 

@@ -125,8 +125,8 @@ class TestUnusable:
         ("tensor", "words"),
         [
             (torch.eye(3).to_sparse(), "sparse"),
-            (torch.zeros([1] * 9), "9 axes"),
-            (torch.zeros(2, dtype=torch.uint16), "uint16"),
+            (torch.zeros([1] * 9), "too many axes"),
+            (torch.zeros(2, dtype=torch.uint16), "unusual dtype"),
             (torch.zeros(1).expand(MAX_BLOB), "larger"),
             (torch.zeros(1).expand(10**12), "larger"),
             (torch.zeros(1, device="meta").expand(10**13), "larger"),
