@@ -1,7 +1,7 @@
 """The process that audits: imports torch, then answers on standard output.
 
-Started as ``python -I -m grader.audit.process COURSE SEEDS PAIRS ID...``; writes one JSON line for each
-step and each audit.
+Started as ``python -I -m grader.audit.process COURSE SEEDS PAIRS ID...``; writes a JSON line for
+each step and each audit.
 """
 
 from __future__ import annotations
