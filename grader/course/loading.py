@@ -105,12 +105,17 @@ def suite_digest(assignment: Assignment) -> str:
     Raises ``CourseError`` where one of the files cannot be read.
     """
     digest = hashlib.sha256()
-    files = {
+    files: dict[str, Path | None] = {
         ASSIGNMENT_FILE: assignment.directory / ASSIGNMENT_FILE,
         "public suite": assignment.public_suite,
         "hidden suite": assignment.hidden_suite,
         "reference": assignment.reference,
     }
+    if assignment.hidden_suite is not None:
+        # Suites share helpers, which lie beside them and are no suites themselves.
+        for helper in sorted(assignment.hidden_suite.parent.glob("*.py")):
+            if not helper.name.startswith("test_"):
+                files[helper.name] = helper
     for name, path in files.items():
         if path is None or not path.is_file():
             continue

@@ -82,18 +82,14 @@ class TestKilled:
             assert all(ends(pidfd) for pidfd in workers)
             for pidfd in workers:
                 os.close(pidfd)
-            report = process.grade(job(RIGHT, ROOT))
-            assert report.score.earned == report.score.possible
-
-
-class TestJobs:
-    def test_progress_counts_up_to_the_total(self):
-        events = []
-        with GradingProcess() as process:
-            process.grade(job(RIGHT, ROOT), events.append)
+            events = []
+            report = process.grade(job(RIGHT, ROOT), events.append)
+        assert report.score.earned == report.score.possible
         assert [event.done for event in events] == list(range(1, events[0].total + 1))
         assert {event.status for event in events} == {Status.PASSED}
 
+
+class TestJobs:
     def test_one_leaves_nothing_for_the_next(self, grade, hand_in):
         spoils = hand_in(
             "import torch\ntorch.set_default_dtype(torch.float64)\n"
