@@ -13,6 +13,7 @@ from typing import Any
 import numpy
 import torch
 
+from grader.sandbox.messages import ForbiddenUse
 from grader.session.errors import CheckFailure, StudentError
 
 FLOAT32 = (1e-4, 1e-5)
@@ -165,6 +166,15 @@ def assert_raises(*errors: type[Exception], when: str) -> Iterator[None]:
             f"When {when}, {names} has to be raised; your code raised something else.", str(error)
         ) from None
     raise CheckFailure(f"When {when}, {names} has to be raised; your code returned instead.")
+
+
+def assert_not_forbidden(uses: Sequence[ForbiddenUse]) -> None:
+    """The submission uses nothing that its assignment forbids; takes ``forbidden_uses``."""
+    if uses:
+        first = uses[0]
+        place = first.place[0].upper() + first.place[1:]
+        name = first.name.removesuffix("=")
+        raise CheckFailure(f"{place} uses {name}, which this assignment does not allow.")
 
 
 def assert_started(function: Callable[..., Any], *arguments: Any, **options: Any) -> None:

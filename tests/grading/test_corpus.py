@@ -263,6 +263,7 @@ KEEPS = {
         "key_without_queries",
         "no_device_of_its_own",
         "normalised_over_the_keys",
+        "output_is_weights_times_value",
         "shapes",
     },
     "fill_result_dropped_with_dropout.py": {"written_by_hand"},

@@ -49,7 +49,7 @@ def assert_survivors_scaled(dropped, weights, rate):
     alive = dropped != 0
     if not bool(alive.any()):
         raise CheckFailure("In training every one of your weights is 0.")
-    ratio = (dropped / weights)[alive].double()
+    ratio = (dropped / weights)[alive].detach().double()
     if bool(((ratio * (1 - rate) - 1).abs() <= 1e-3).all()):
         return
     detail = f"at rate {rate} survivors are multiplied by {float(ratio[0]):.4f}, ..."

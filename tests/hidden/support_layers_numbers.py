@@ -172,11 +172,3 @@ def assert_sizes(student: Any, draw: Any, cases: Sequence[tuple[Setting, int, in
         x = draw.normal(batch, length, setting.width)
         assert_finite(setting.output(made, x), "output")
         setting.output(made, x, torch.ones(length, length, dtype=torch.bool))
-
-
-def assert_not_forbidden(forbidden_uses: Sequence[Any]) -> None:
-    """The submission passes no forbidden option and calls nothing forbidden."""
-    if forbidden_uses:
-        first = forbidden_uses[0]
-        name = first.name.removesuffix("=")
-        raise CheckFailure(f"Line {first.line} uses {name}, which this assignment does not allow.")

@@ -83,7 +83,7 @@ def _question_the_loader(module, width, heads):
     assert_shape(shares, {"B": 1, "H": 1, "T": 1, "S": 5}, "weights")
     if not bool((shares > 0).all()):
         return
-    logs = shares.double().log().flatten()
+    logs = shares.detach().double().log().flatten()
     scores = (keys @ weights["W_k"].T @ (query @ weights["W_q"].T).mT).double().flatten()
     logs, scores = logs - logs.mean(), scores - scores.mean()
     if float(logs.norm()) < 1e-4:

@@ -36,6 +36,7 @@ from grader.suite import (
     assert_close,
     assert_dtype,
     assert_finite,
+    assert_not_forbidden,
     assert_raises,
     assert_rows_sum_to_one,
     assert_same_gradients,
@@ -1401,8 +1402,4 @@ def test_inputs_that_are_not_contiguous(student, draw):
 def test_written_by_hand(student, draw, forbidden_uses):
     x = draw.normal(B, T, C)
     assert_started(lambda: student.CachedMultiHeadAttention(embed_dim=C, num_heads=H)(x))
-    if forbidden_uses:
-        first = forbidden_uses[0]
-        raise CheckFailure(
-            f"Line {first.line} uses {first.name}, which this assignment does not allow."
-        )
+    assert_not_forbidden(forbidden_uses)

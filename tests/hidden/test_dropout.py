@@ -22,6 +22,7 @@ from grader.suite import (
     assert_close,
     assert_dtype,
     assert_finite,
+    assert_not_forbidden,
     assert_rows_sum_to_one,
     assert_same_gradients,
     assert_shape,
@@ -714,11 +715,7 @@ def test_inputs_that_are_not_contiguous(student, draw):
 )
 def test_written_by_hand(student, draw, forbidden_uses):
     assert_started(lambda: evaluating(student)(*inputs(draw)))
-    if forbidden_uses:
-        first = forbidden_uses[0]
-        raise CheckFailure(
-            f"Line {first.line} uses {first.name}, which this assignment does not allow."
-        )
+    assert_not_forbidden(forbidden_uses)
 
 
 # -- probes ----------------------------------------------------------------------------------------

@@ -34,7 +34,6 @@ from support_layers_numbers import (
     assert_inputs_untouched,
     assert_items_independent,
     assert_large_scores,
-    assert_not_forbidden,
     assert_nothing_remembered,
     assert_right_gradients,
     assert_runs_on_meta,
@@ -57,7 +56,15 @@ from support_layers_probes import (
     outcome_on_meta,
 )
 
-from grader.suite import CheckFailure, assert_close, assert_raises, assert_shape, check, probe
+from grader.suite import (
+    CheckFailure,
+    assert_close,
+    assert_not_forbidden,
+    assert_raises,
+    assert_shape,
+    check,
+    probe,
+)
 
 B, H, T, D = 2, 3, 5, 8
 Q_LATENT, KV_LATENT = 10, 11

@@ -33,7 +33,6 @@ from support_layers_numbers import (
     assert_inputs_untouched,
     assert_items_independent,
     assert_large_scores,
-    assert_not_forbidden,
     assert_nothing_remembered,
     assert_right_gradients,
     assert_runs_on_meta,
@@ -56,7 +55,7 @@ from support_layers_probes import (
     outcome_on_meta,
 )
 
-from grader.suite import assert_raises, assert_shape, check, probe
+from grader.suite import assert_not_forbidden, assert_raises, assert_shape, check, probe
 
 B, H, T, D = 2, 3, 5, 7
 MAIN = Grouped(H, D)

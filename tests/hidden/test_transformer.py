@@ -46,6 +46,7 @@ from grader.suite import (
     assert_close,
     assert_dtype,
     assert_finite,
+    assert_not_forbidden,
     assert_raises,
     assert_unchanged,
     check,
@@ -854,11 +855,7 @@ def test_inputs_that_are_not_contiguous(student, draw):
 )
 def test_written_by_hand(student, draw, forbidden_uses):
     student.TransformerBlock(**BLOCK)
-    if forbidden_uses:
-        first = forbidden_uses[0]
-        raise CheckFailure(
-            f"Line {first.line} uses {first.name}, which this assignment does not allow."
-        )
+    assert_not_forbidden(forbidden_uses)
 
 
 # -- training --------------------------------------------------------------------------------------
