@@ -13,13 +13,15 @@ from grader.audit.cases import SourceBench, collect
 from grader.course.loading import load_course
 from grader.course.model import Assignment
 from grader.diagnosis.catalogue import Catalogue
-from grader.session.checks import declared_probe
 from grader.session.diagnosing import diagnose
 
 from .rewriting import rewritten
 
 ROOT = Path(__file__).parents[2]
 ASSIGNMENTS = load_course(ROOT).assignments
+
+MEASURED = ("attention", "masks", "dropout", "heads", "mha")
+"""Assignments whose catalogues have been measured this way; the others are still to come."""
 
 
 def suite_of(assignment: Assignment) -> ModuleType:
@@ -32,11 +34,9 @@ def named(assignment: Assignment, source: str, seconds: float = 1.0) -> list[str
     return found[0][0].faults if found else []
 
 
-@pytest.mark.parametrize("name", ASSIGNMENTS)
+@pytest.mark.parametrize("name", MEASURED)
 def test_no_fault_is_named_wrongly_and_most_are_named(name: str) -> None:
     assignment = ASSIGNMENTS[name]
-    if not any(declared_probe(thing) for thing in vars(suite_of(assignment)).values()):
-        pytest.skip("this suite has no probes")
     catalogue = Catalogue(assignment)
     faults = list(catalogue)
     if name != "attention":
