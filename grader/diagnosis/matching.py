@@ -1,7 +1,7 @@
 """Which misconception a submission's behaviour matches: single faults first, then pairs.
 
-A misconception is claimed only when exactly one class of faults behaves as the submission does on
-every probe, and differs from the reference on at least one.
+A misconception is claimed only when the submission behaves as it does on every probe, differs from
+the reference on at least one, and no other class of faults would do the same.
 """
 
 from __future__ import annotations
@@ -67,24 +67,28 @@ class Matcher:
             first, exact = singles[0]
             return self._found([first], [fault for fault, _ in singles[1:]], exact)
         plausible = [fault for fault in self._catalogue if self._is_plausible(fault)]
+        # Faults that alone explain much come first, so that the time goes to what is likely.
+        plausible.sort(key=lambda fault: -self._explained_by(fault))
         for size in (2, 3):
             matches = self._search(plausible, size, deadline)
-            if matches is None:
-                return None
             if matches:
-                classes = {frozenset(map(self._class_of, faults)) for faults, _ in matches}
+                # One fault can hide which of several others is there too; what all share is sure.
                 faults, exact = matches[0]
-                return self._found(faults, [], exact) if len(classes) == 1 else None
+                classes = [frozenset(map(self._class_of, found)) for found, _ in matches]
+                common = frozenset.intersection(*classes)
+                sure = [fault for fault in faults if self._class_of(fault) in common]
+                return self._found(sure, [], exact) if sure else None
         return None
 
     def _search(
         self, plausible: list[Fault], size: int, deadline: float
-    ) -> list[tuple[tuple[Fault, ...], float]] | None:
-        """Every combination that matches; None if the time ran out before all were tried."""
+    ) -> list[tuple[tuple[Fault, ...], float]]:
+        """The combinations that match, of those for which there is time."""
         matches = []
-        for faults in combinations(plausible, size):
+        for indices in sorted(combinations(range(len(plausible)), size), key=sum):
             if time.process_time() > deadline:
-                return None
+                break
+            faults = tuple(plausible[index] for index in indices)
             exact = self._compare(faults)
             if exact is not None:
                 matches.append((faults, exact))
@@ -102,6 +106,15 @@ class Matcher:
             distance(self._observe(source, number), right) is not None
             for number, right in enumerate(self._reference)
             if number not in self._odd
+        )
+
+    def _explained_by(self, fault: Fault) -> int:
+        """On how many probes where the submission is odd it is as this fault alone."""
+        source = self._catalogue.build(fault)
+        assert source is not None
+        return sum(
+            distance(self._student[number], self._observe(source, number)) is not None
+            for number in self._odd
         )
 
     def _class_of(self, fault: Fault) -> str:
