@@ -1,7 +1,8 @@
 """Which misconception a submission's behaviour matches: single faults first, then pairs.
 
-A misconception is claimed only when the submission behaves as it does on every probe, differs from
-the reference on at least one, and no other class of faults would do the same.
+A misconception is claimed only when the submission behaves as it does on every probe, and differs
+from the reference on at least one. Where several combinations do, what they all share is claimed,
+and nothing if they share nothing. Combinations for which there was no time are not looked at.
 """
 
 from __future__ import annotations
