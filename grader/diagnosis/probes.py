@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -15,10 +16,15 @@ Probe = Callable[[Any], Results]
 
 
 class Signature(msgspec.Struct):
-    """What a module does on one probe: results, or the type of error that it raised."""
+    """What a module does on one probe: results, or an error."""
 
     results: Results | None
     error: str = ""
+    """The kind of error that it raised: the built-in type, and whether on purpose."""
+    message: str = ""
+    """What a library said in it, without the numbers."""
+    random: frozenset[str] = frozenset()
+    """Results that another random stream changes, where a right answer's are always the same."""
 
 
 EXACT = (1e-4, 1e-5)
@@ -28,7 +34,9 @@ HUGE = 1e8
 """What is larger counts as infinite."""
 
 
-def observe(probe: Probe, student: Any, describe: Callable[[Exception], str | None]) -> Signature:
+def observe(
+    probe: Probe, student: Any, describe: Callable[[Exception], Signature | None]
+) -> Signature:
     """Run one probe; ``describe`` says what an error is, or None if it is none of the student's."""
     try:
         return Signature(results=probe(student))
@@ -36,23 +44,34 @@ def observe(probe: Probe, student: Any, describe: Callable[[Exception], str | No
         described = describe(error)
         if described is None:
             raise
-        return Signature(results=None, error=described)
+        return described
 
 
-def describe_error(types: Iterable[str], message: str, line: str) -> str:
-    """What two errors have in common that are one behaviour.
-
-    Of an error that a ``raise`` of the student's own made, the type; of one that a library made,
-    its message too, without the numbers in it.
-    """
+def describe_error(types: Iterable[str], message: str, line: str) -> Signature:
+    """The signature of an error of these built-in types, raised in a line of the student's."""
     name = next((name for name in types if name not in ("Exception", "BaseException")), "Exception")
     if line.startswith("raise"):
-        return f"{name}, raised on purpose"
-    return f"{name}: {re.sub('[0-9]+', '#', message)[:120]}"
+        return Signature(results=None, error=f"{name}, raised on purpose")
+    return Signature(results=None, error=name, message=re.sub("[0-9]+", "#", message)[:120])
 
 
-def distance(one: Signature, other: Signature) -> float | None:
-    """The largest difference between two signatures of one behaviour; None if they are not one."""
+def mark_random(first: Signature, second: Signature) -> Signature:
+    """The first of two runs of one probe, with what differs between them marked as random."""
+    if first.results is None or second.results is None:
+        return first
+    changed = [
+        name
+        for name, mine in first.results.items()
+        if name not in second.results or _apart(mine, second.results[name]) is None
+    ]
+    return msgspec.structs.replace(first, random=frozenset(changed))
+
+
+def distance(one: Signature, other: Signature, *, random: bool = True) -> float | None:
+    """The largest difference between two signatures of one behaviour; None if they are not one.
+
+    Where ``random``, results that are random in both are alike whatever they are.
+    """
     if one.results is None or other.results is None:
         same = one.results is other.results and one.error == other.error
         return 0.0 if same else None
@@ -60,11 +79,48 @@ def distance(one: Signature, other: Signature) -> float | None:
         return None
     largest = 0.0
     for name, mine in one.results.items():
-        apart = _apart(mine, other.results[name])
+        theirs = other.results[name]
+        apart = _apart(mine, theirs)
         if apart is None:
-            return None
+            both = random and name in one.random and name in other.random
+            if not both or mine.shape != theirs.shape or mine.dtype != theirs.dtype:
+                return None
+            apart = 0.0
         largest = max(largest, apart)
     return largest
+
+
+def is_evidence(one: Signature, other: Signature) -> bool:
+    """Whether two signatures of one behaviour are alike in more than the kind of their error."""
+    return one.results is not None or one.message == other.message
+
+
+def agreement(one: Signature, other: Signature) -> float:
+    """How near two behaviours are: 1.0 for the same, 0.0 for a result on one side only.
+
+    Says which of two that are both different is likely to be on the way to the same.
+    """
+    if one.results is None or other.results is None:
+        if one.results is not other.results:
+            return 0.0
+        return 1.0 if one.error == other.error else 0.5
+    names = one.results.keys() | other.results.keys()
+    if not names:
+        return 1.0
+    return sum(_nearness(one.results.get(n), other.results.get(n)) for n in names) / len(names)
+
+
+def _nearness(mine: torch.Tensor | None, theirs: torch.Tensor | None) -> float:
+    if mine is None or theirs is None:
+        return 0.0
+    if mine.shape != theirs.shape or mine.dtype != theirs.dtype:
+        return 0.25
+    if _apart(mine, theirs) is not None:
+        return 1.0
+    if mine.is_meta or theirs.is_meta:
+        return 0.5
+    gap = float((mine.detach().double() - theirs.detach().double()).abs().mean())
+    return 0.5 + (0.4 / (1.0 + gap) if math.isfinite(gap) else 0.0)
 
 
 def _apart(mine: torch.Tensor, theirs: torch.Tensor) -> float | None:

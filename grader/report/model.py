@@ -144,15 +144,18 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
-    """A misconception that the submission's behaviour matches, and no other does."""
+    """A misconception that the submission's behaviour matches, and no other known one does."""
 
     faults: list[str]
     message: str
     hint: str
     belief: str = ""
     exactness: float
-    """Largest difference between the submission and the fault over all probes."""
+    """Largest difference between the submission and the fault over the probes it explains."""
     probes: int
+    """On how many probes the submission is wrong as the fault is."""
+    complete: bool = True
+    """Whether nothing else that is wrong was seen."""
 
 
 class SandboxInfo(msgspec.Struct, frozen=True, kw_only=True):

@@ -135,6 +135,8 @@ def _diagnosis(page: Page, diagnosis: Diagnosis, audience: Audience) -> None:
         "and like no other misconception known here.",
         indent=2,
     )
+    if not diagnosis.complete:
+        page.say("It does not explain everything: something else is wrong too.", indent=2)
     if audience is Audience.INSTRUCTOR:
         page.say(" + ".join(diagnosis.faults), indent=2, label="Fault: ")
 

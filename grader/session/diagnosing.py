@@ -9,13 +9,27 @@ import torch
 
 from grader.diagnosis.catalogue import Catalogue
 from grader.diagnosis.matching import Match, Matcher
-from grader.diagnosis.probes import Signature, describe_error, observe
+from grader.diagnosis.probes import (
+    Signature,
+    describe_error,
+    distance,
+    mark_random,
+    observe,
+)
 from grader.report.model import Diagnosis
+from grader.sandbox.errors import SandboxError
 from grader.session.bench import Bench
 from grader.session.checks import declared_probe
 from grader.session.direct import DirectStudent
 from grader.session.draw import ReplayedDraw
-from grader.session.errors import CheckFailure, MissingExport, StudentError
+from grader.session.errors import (
+    CheckFailure,
+    GraderFault,
+    MissingExport,
+    OutOfTime,
+    StudentError,
+    SubmissionUnusable,
+)
 
 PROBE_SEED = 20_170_612
 """Probes always have the same inputs: they earn no points, so nothing is gained by knowing them."""
@@ -36,16 +50,24 @@ class Prober:
 
     def observe_student(self, bench: Bench) -> list[Signature]:
         """Signatures of the submission; raises WorkerLost."""
-        signatures = []
-        for number in range(len(self)):
-            bench.begin(self._runs[number][0], seed=PROBE_SEED)
-            signatures.append(observe(self._probe(number), bench.student, _describe))
-        return signatures
+        return [self._observe_student(bench, number) for number in range(len(self))]
 
-    def observe_module(self, student: DirectStudent, number: int) -> Signature:
-        """The signature of a trusted module on one probe."""
-        torch.default_generator.manual_seed(self._draws[number].seed)
-        return observe(self._probe(number), student, student.describe)
+    def mark_random(self, bench: Bench, number: int, seen: Signature) -> Signature:
+        """``seen``, with what another random stream changes marked; raises WorkerLost."""
+        return mark_random(seen, self._observe_student(bench, number, PROBE_SEED + 1))
+
+    def observe_module(
+        self, student: DirectStudent, number: int, *, stream: int = 0
+    ) -> tuple[Signature, bool]:
+        """The signature of a trusted module on one probe, and whether it drew random numbers."""
+        torch.default_generator.manual_seed(self._draws[number].seed + stream)
+        before = torch.default_generator.get_state()
+        seen = observe(self._probe(number), student, student.describe)
+        return seen, not torch.equal(before, torch.default_generator.get_state())
+
+    def _observe_student(self, bench: Bench, number: int, seed: int = PROBE_SEED) -> Signature:
+        bench.begin(self._runs[number][0], seed=seed)
+        return observe(self._probe(number), bench.student, _describe)
 
     def _probe(self, number: int) -> Callable[[Any], dict[str, torch.Tensor]]:
         _, function, sizes = self._runs[number]
@@ -55,23 +77,36 @@ class Prober:
 class FaultModules:
     """Builds faults and runs them on probes, each once."""
 
-    def __init__(self, prober: Prober, bench: Bench) -> None:
+    def __init__(self, prober: Prober, bench: Bench, reference: str) -> None:
         self._prober = prober
         self._exports = bench.assignment.exports
+        self._reference = reference
         self._students: dict[str, DirectStudent | None] = {}
-        self._seen: dict[tuple[str, int], Signature] = {}
+        self._seen: dict[tuple[str, int], tuple[Signature, bool]] = {}
 
     def observe(self, source: str, number: int) -> Signature:
         """The signature of the module of ``source`` on the probe ``number``."""
+        return self._observe(source, number)[0]
+
+    def may_be_random(self, number: int) -> bool:
+        """Whether a right answer draws random numbers on the probe ``number``."""
+        return self._observe(self._reference, number)[1]
+
+    def _observe(self, source: str, number: int) -> tuple[Signature, bool]:
         key = (source, number)
         if key not in self._seen:
-            student = self._student(source)
-            self._seen[key] = (
-                Signature(results=None, error="import")
-                if student is None
-                else self._prober.observe_module(student, number)
-            )
+            self._seen[key] = self._run(source, number)
         return self._seen[key]
+
+    def _run(self, source: str, number: int) -> tuple[Signature, bool]:
+        student = self._student(source)
+        if student is None:
+            return Signature(results=None, error="import"), False
+        seen, draws = self._prober.observe_module(student, number)
+        if draws and source != self._reference and not self.may_be_random(number):
+            again, _ = self._prober.observe_module(student, number, stream=1)
+            seen = mark_random(seen, again)
+        return seen, draws
 
     def _student(self, source: str) -> DirectStudent | None:
         if source not in self._students:
@@ -98,24 +133,30 @@ def diagnose(
     catalogue = Catalogue(bench.assignment)
     if not len(prober) or not len(catalogue):
         return []
-    modules = FaultModules(prober, bench)
+    modules = FaultModules(prober, bench, catalogue.source)
     student = prober.observe_student(bench)
-    reference = [modules.observe(catalogue.source, number) for number in range(len(prober))]
-    match = Matcher(catalogue, student, reference, modules.observe).match(seconds)
+    for number, seen in enumerate(student):
+        right = modules.observe(catalogue.source, number)
+        if distance(seen, right) is None and not modules.may_be_random(number):
+            student[number] = prober.mark_random(bench, number, seen)
+    match = Matcher(catalogue, student, modules.observe).match(seconds)
     if match is None:
         return []
     families = frozenset(family for fault in match.faults for family in fault.fails)
     return [(_words(match), families)]
 
 
-def _describe(error: Exception) -> str | None:
+def _describe(error: Exception) -> Signature | None:
     match error:
         case StudentError():
             line = error.frame.text if error.frame else ""
             return describe_error(error.raised.bases, error.raised.message, line)
         case CheckFailure() | MissingExport():
-            return type(error).__name__
-    return None
+            return Signature(results=None, error=type(error).__name__)
+        case GraderFault() | OutOfTime() | SubmissionUnusable() | SandboxError():
+            return None
+    # What came back is of no use to the probe.
+    return describe_error([base.__name__ for base in type(error).__mro__], str(error), "")
 
 
 def _words(match: Match) -> Diagnosis:
@@ -127,4 +168,5 @@ def _words(match: Match) -> Diagnosis:
         belief=" ".join(fault.belief for fault in match.faults),
         exactness=match.exactness,
         probes=match.probes,
+        complete=match.complete,
     )

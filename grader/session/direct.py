@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from grader.course.model import Export
-from grader.diagnosis.probes import describe_error
+from grader.diagnosis.probes import Signature, describe_error
 from grader.sandbox.executor import set_by_name
 from grader.session.errors import CheckFailure
 from grader.session.returns import check_returned
@@ -40,10 +40,10 @@ class DirectStudent:
         exec(compile(source, f"<{name}>", "exec", dont_inherit=True), module.__dict__)
         return cls(module, exports, source)
 
-    def describe(self, error: Exception) -> str:
-        """What an error of the module is, as ``describe_error`` says it."""
+    def describe(self, error: Exception) -> Signature:
+        """The signature of a call that ended with ``error``."""
         if isinstance(error, CheckFailure):
-            return CheckFailure.__name__
+            return Signature(results=None, error=CheckFailure.__name__)
         line = ""
         for frame, number in traceback.walk_tb(error.__traceback__):
             if frame.f_globals.get("__name__") == self._module.__name__:

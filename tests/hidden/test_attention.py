@@ -611,6 +611,22 @@ def probe_square(student, draw, leading, **sizes):
 
 
 @probe(*CROSS)
+def probe_inputs_afterwards(student, draw, leading, queries, keys, **sizes):
+    mask = draw.integers(-2, 3, *leading, queries, keys)
+    mask[..., 0], mask[..., 1] = 1, 2
+    arguments = (*inputs(draw, *leading, queries=queries, keys=keys, **sizes), mask)
+    before = [tensor.clone() for tensor in arguments]
+    student.scaled_dot_product_attention(*arguments)
+    # However it changes them, it is one fault.
+    return {
+        name: torch.tensor(float(torch.equal(tensor, copy)))
+        for name, tensor, copy in zip(
+            ("query", "key", "value", "mask"), arguments, before, strict=True
+        )
+    }
+
+
+@probe(*CROSS)
 def probe_masked(student, draw, leading, queries, keys, **sizes):
     arguments = inputs(draw, *leading, queries=queries, keys=keys, **sizes)
     return results(student, arguments, mask=draw.mask(*leading, queries, keys))
@@ -627,8 +643,9 @@ def probe_masked_square(student, draw, leading, queries, keys, **sizes):
 @probe(*CROSS)
 def probe_integer_mask(student, draw, leading, queries, keys, **sizes):
     arguments = inputs(draw, *leading, queries=queries, keys=keys, **sizes)
-    mask = draw.mask(*leading, queries, keys).to(torch.int64)
-    return results(student, arguments, mask=mask * draw.integers(1, 4, queries, keys))
+    mask = draw.mask(*leading, queries, keys).to(torch.int64) * draw.integers(1, 4, queries, keys)
+    mask[..., 0] = 1  # so that those who take only the ones still have a key
+    return results(student, arguments, mask=mask)
 
 
 @probe(*CROSS)
@@ -663,7 +680,7 @@ def probe_blocked_keys_are_huge(student, draw, leading, queries, keys, **sizes):
 def probe_allowed_scores_are_low(student, draw, leading, queries, keys, **sizes):
     query, key, value = inputs(draw, *leading, queries=queries, keys=keys, **sizes)
     mask = draw.mask(queries, keys)
-    query, key = query.abs(), -key.abs() * 2e3
+    query, key = query.abs(), -key.abs() * 2e4
     key[..., 0, :] = 0.0
     mask[:, 0], mask[:, 1] = False, True
     return results(student, (query, key, value), mask=mask)
@@ -724,15 +741,6 @@ def probe_gradients(student, draw, leading, queries, keys, **sizes):
             if gradient is not None:
                 found[f"{name}/{leaf}"] = gradient
     return found
-
-
-@probe(*CROSS)
-def probe_inputs_afterwards(student, draw, leading, queries, keys, **sizes):
-    arguments = inputs(draw, *leading, queries=queries, keys=keys, **sizes)
-    mask = draw.mask(queries, keys)
-    mask[0, 0] = True
-    student.scaled_dot_product_attention(*arguments, mask=mask)
-    return dict(zip(("query", "key", "value", "mask"), (*arguments, mask), strict=True))
 
 
 @probe(*CROSS)
