@@ -183,11 +183,29 @@ Request: TypeAlias = (
 # Replies: worker to trusted side.
 
 
+class Gap(_Message):
+    """A guarantee that does not hold, why not, and what would mend it."""
+
+    guarantee: str
+    why: str
+    advice: str = ""
+    promised: bool = True
+    """False for what goes beyond the layers that every worker should have."""
+
+    def __str__(self) -> str:
+        return f"{self.guarantee} ({self.why})"
+
+
 class Ready(_Message):
     """A worker is confined, and no code of a student's has run yet."""
 
     enforced: list[str]
-    not_enforced: list[str]
+    gaps: list[Gap] = []
+
+    @property
+    def missing(self) -> list[Gap]:
+        """What was promised and does not hold."""
+        return [gap for gap in self.gaps if gap.promised]
 
 
 class Loaded(_Message):
@@ -321,6 +339,9 @@ Reply: TypeAlias = (
 # Requests to the fork server, and its replies.
 
 
+Layer: TypeAlias = Literal["limits", "privileges", "memory", "parent", "landlock", "seccomp"]
+
+
 class Confinement(_Message):
     """What a worker is held to."""
 
@@ -328,6 +349,8 @@ class Confinement(_Message):
     cpu_seconds: int
     file_bytes: int = 1 << 20
     open_files: int = 64
+    without: list[Layer] = []
+    """Layers to leave out, which the report then says."""
 
 
 class Spawn(_Message):

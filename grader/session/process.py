@@ -11,7 +11,7 @@ import msgspec
 
 from grader.course.model import Assignment, Limits
 from grader.sandbox.client import ForkServer, Worker
-from grader.sandbox.errors import WorkerLost, WorkerTimeout
+from grader.sandbox.errors import SandboxMissing, WorkerLost, WorkerTimeout
 from grader.sandbox.messages import (
     Analyse,
     Analysed,
@@ -19,6 +19,8 @@ from grader.sandbox.messages import (
     Confinement,
     Done,
     ForbiddenUse,
+    Gap,
+    Layer,
     Load,
     Loaded,
     Raised,
@@ -33,6 +35,10 @@ from grader.session.errors import (
     SubmissionUnusable,
     student_error,
 )
+from grader.session.protocol import SandboxMode
+
+OFF: list[Layer] = ["privileges", "memory", "landlock", "seccomp"]
+"""What a sandbox that is switched off leaves out: all but what guards against accidents."""
 
 R = TypeVar("R", bound=msgspec.Struct)
 Mode: TypeAlias = Literal["whole", "definitions"]
@@ -54,6 +60,7 @@ class StudentProcess:
         main: Path,
         *,
         definitions_first: bool = False,
+        sandbox: SandboxMode = "auto",
     ) -> None:
         self._server = server
         self._assignment = assignment
@@ -61,6 +68,7 @@ class StudentProcess:
         self._main = main
         self._worker: Worker | None = None
         self._definitions_first = definitions_first
+        self._sandbox = sandbox
         self._mode: Mode | None = None
         self._import_seconds = 0.0
         self._self_contained = False
@@ -153,10 +161,14 @@ class StudentProcess:
         confinement = Confinement(
             memory_bytes=self._limits.memory_bytes,
             cpu_seconds=int(self._limits.submission_seconds) + 1,
+            without=OFF if self._sandbox == "off" else [],
         )
         worker = self._server.spawn(self._main.parent, confinement)
         worker.keep_output = self._limits.output_bytes
         ready = worker.wait_ready()
+        if ready.missing and self._sandbox == "require":
+            worker.kill()
+            raise SandboxMissing(_what_is_missing(ready.missing))
         self.ready = self.ready or ready
         return worker
 
@@ -252,6 +264,17 @@ class StudentProcess:
             self._self_contained = reply.self_contained
         elif missing != self.missing:
             raise WorkerLost("it did not define the same once more")
+
+
+def _what_is_missing(gaps: list[Gap]) -> str:
+    lines = [f"- {gap}. {gap.advice}".rstrip(" .") + "." for gap in gaps]
+    return "\n".join(
+        [
+            "the sandbox is required, and this does not hold here:",
+            *lines,
+            "`grade doctor` tries it; --sandbox auto grades all the same, and says so.",
+        ]
+    )
 
 
 def _why_definitions_alone(problem: Exception, limit: float) -> str:

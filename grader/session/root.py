@@ -18,6 +18,7 @@ import torch
 
 from grader.sandbox import frames, process
 from grader.sandbox.client import ForkServer
+from grader.sandbox.errors import SandboxMissing
 from grader.sandbox.forkserver import start
 from grader.session.protocol import Event, Fault, Graded, Job, Progress
 
@@ -81,6 +82,8 @@ def _grade(job: Job, sock: socket.socket, server: ForkServer) -> tuple[Event, by
         return Graded(), msgspec.json.encode(report)
     except CourseError as error:
         return Fault(message=str(error), wrong_course=True), b""
+    except SandboxMissing as error:
+        return Fault(message=str(error)), b""
     except Exception as error:
         return Fault(message=f"{type(error).__name__}: {error}"), b""
 

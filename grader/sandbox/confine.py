@@ -1,0 +1,124 @@
+"""The layers of a worker's confinement in their order, and what each turned out to guarantee."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import get_args
+
+from grader.sandbox import landlock, limits, process, seccomp
+from grader.sandbox.messages import Gap, Layer, Ready, Spawn
+from grader.sandbox.readable import WRITABLE, code_paths
+
+LAYERS: tuple[Layer, ...] = get_args(Layer)
+
+FILES = "files closed by Landlock"
+TRUNCATION = "files kept from being emptied"
+WRITING = "files kept from being written by seccomp"
+CALLS = "system calls filtered by seccomp"
+
+_ADVICE = {
+    "landlock": "Grade on Linux 6.2 or later with Landlock switched on (`cat "
+    "/sys/kernel/security/lsm` names it; in a container its system calls must be allowed).",
+    "seccomp": "Install libseccomp (the package libseccomp2, or libseccomp) and pyseccomp.",
+    "privileges": "Grade on Linux.",
+    "memory": "Grade on Linux.",
+    "parent": "Grade on Linux.",
+    "limits": "Raise the hard limits of whoever starts the grader.",
+}
+
+
+class Prepared:
+    """What the fork server does once for all its workers, before any is confined."""
+
+    def __init__(self) -> None:
+        self.readable = code_paths()
+        self.filter: seccomp.Filter | None = None
+        self.no_filter = ""
+        try:
+            self.filter = seccomp.Filter()
+        except seccomp.Unavailable as error:
+            self.no_filter = str(error)
+
+
+def confine(spawn: Spawn, parent: int, prepared: Prepared) -> Ready:
+    """Apply every layer to this process, outermost first; returns what holds from now on."""
+    if process.supported():
+        # Without this /proc/self is not ours to write, and the fork server is not dumpable.
+        process.set_dumpable(True)
+    facts = _Facts(spawn.confinement.without)
+    if not facts.is_off("limits", "limits on memory, time, files"):
+        enforced, not_enforced = limits.apply(spawn.confinement)
+        facts.enforced += enforced
+        for limit in not_enforced:
+            facts.miss("limits", limit, "the system refused it")
+    facts.apply("privileges", "no new privileges", process.deny_new_privileges)
+    facts.apply("memory", "memory closed to other processes", lambda: process.set_dumpable(False))
+    facts.apply("parent", "end with the fork server", lambda: process.die_with_parent(parent))
+    written = _close_files(spawn, prepared, facts)
+    _filter_calls(prepared, facts, read_only=not written)
+    return Ready(enforced=facts.enforced, gaps=facts.gaps)
+
+
+def _close_files(spawn: Spawn, prepared: Prepared, facts: _Facts) -> bool:
+    """Apply Landlock; returns whether writing needs no other layer."""
+    if facts.is_off("landlock", FILES):
+        return True
+    readable = [*prepared.readable.files, spawn.directory]
+    try:
+        abi = landlock.restrict(readable, listable=prepared.readable.names, writable=WRITABLE)
+    except OSError as error:
+        facts.miss("landlock", FILES, str(error))
+        return False
+    facts.enforced.append(FILES)
+    if abi >= 4:
+        facts.enforced.append("TCP closed by Landlock")
+    if abi >= 6:
+        facts.enforced.append("signals to other processes closed by Landlock")
+    return abi >= landlock.TRUNCATION_ABI
+
+
+def _filter_calls(prepared: Prepared, facts: _Facts, *, read_only: bool) -> None:
+    """Apply seccomp, which also stands in for what Landlock lacks where writing is concerned."""
+    if not facts.is_off("seccomp", CALLS):
+        try:
+            if prepared.filter is None:
+                raise seccomp.Unavailable(prepared.no_filter)
+            prepared.filter.load(read_only=read_only)
+        except OSError as error:
+            facts.miss("seccomp", CALLS, str(error))
+        else:
+            facts.enforced += [CALLS, WRITING] if read_only else [CALLS]
+            return
+    if read_only and FILES in facts.enforced:
+        facts.miss("landlock", TRUNCATION, "this kernel's Landlock does not know of it")
+
+
+class _Facts:
+    """What is enforced and what is not, as it turns out."""
+
+    def __init__(self, without: list[Layer]) -> None:
+        self.enforced: list[str] = []
+        self.gaps: list[Gap] = []
+        self._without = without
+
+    def is_off(self, layer: Layer, guarantee: str) -> bool:
+        """Whether a layer is to be left out, which is noted."""
+        if layer not in self._without:
+            return False
+        self.gaps.append(Gap(guarantee=guarantee, why="switched off"))
+        return True
+
+    def apply(self, layer: Layer, guarantee: str, action: Callable[[], None]) -> None:
+        """Apply a layer that gives one guarantee."""
+        if self.is_off(layer, guarantee):
+            return
+        try:
+            action()
+        except (OSError, AttributeError) as error:
+            self.miss(layer, guarantee, str(error))
+        else:
+            self.enforced.append(guarantee)
+
+    def miss(self, layer: Layer, guarantee: str, why: str) -> None:
+        """Note that a layer does not hold."""
+        self.gaps.append(Gap(guarantee=guarantee, why=why, advice=_ADVICE[layer]))
