@@ -167,8 +167,23 @@ class Train(_Message):
     tensors: list[TensorSpec] = []
 
 
+class Targets(_Message):
+    """Try to do harm; what to try it on, all made for the purpose."""
+
+    file: str
+    program: str
+    folder: str
+    port: int
+    """Of TCP, on the loopback interface."""
+    memory_bytes: int
+    open_files: int
+    environment: list[str]
+    """Names of variables that may be there."""
+
+
 Request: TypeAlias = (
     Load
+    | Targets
     | Analyse
     | BeginCheck
     | Call
@@ -206,6 +221,18 @@ class Ready(_Message):
     def missing(self) -> list[Gap]:
         """What was promised and does not hold."""
         return [gap for gap in self.gaps if gap.promised]
+
+
+class Tried(_Message):
+    """How one attempt ended: ``held`` if it was refused, and what was seen."""
+
+    name: str
+    held: bool
+    seen: str
+
+
+class Probed(_Message):
+    results: list[Tried]
 
 
 class Loaded(_Message):
@@ -325,6 +352,7 @@ class Unusable(_Message):
 
 Reply: TypeAlias = (
     Ready
+    | Probed
     | Loaded
     | Analysed
     | Done

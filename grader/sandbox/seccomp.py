@@ -18,16 +18,16 @@ _ALLOWED = """
     close_range dup dup2 dup3 epoll_create epoll_create1 epoll_ctl epoll_pwait epoll_wait
     eventfd2 exit exit_group faccessat faccessat2 fadvise64 fchdir fstat fstatfs fsync ftruncate
     futex get_robust_list getcpu getcwd getdents getdents64 getegid geteuid getgid getgroups
-    getitimer getpeername getpgid getpgrp getpid getppid getrandom getresgid getresuid getrlimit
-    getrusage getsid getsockname getsockopt gettid gettimeofday getuid lseek lstat madvise
-    membarrier mincore mmap mprotect mremap msync munmap nanosleep newfstatat pause pipe pipe2
-    poll ppoll pread64 preadv preadv2 pselect6 pwrite64 pwritev pwritev2 read readlink
-    readlinkat readv recvfrom restart_syscall rseq rt_sigaction rt_sigpending rt_sigprocmask
-    rt_sigreturn rt_sigsuspend rt_sigtimedwait sched_get_priority_max sched_get_priority_min
-    sched_getaffinity sched_getparam sched_getscheduler sched_yield select sendto
-    set_robust_list set_tid_address setitimer shutdown sigaltstack stat statfs statx sysinfo
-    time timer_create timer_delete timer_getoverrun timer_gettime timer_settime times umask
-    uname wait4 waitid write writev
+    getitimer getpeername getpgid getpgrp getpid getppid getpriority getrandom getresgid
+    getresuid getrlimit getrusage getsid getsockname getsockopt gettid gettimeofday getuid lseek
+    lstat madvise membarrier mincore mmap mprotect mremap msync munmap nanosleep newfstatat
+    pause pipe pipe2 poll ppoll pread64 preadv preadv2 pselect6 pwrite64 pwritev pwritev2 read
+    readlink readlinkat readv recvfrom restart_syscall rseq rt_sigaction rt_sigpending
+    rt_sigprocmask rt_sigreturn rt_sigsuspend rt_sigtimedwait sched_get_priority_max
+    sched_get_priority_min sched_getaffinity sched_getparam sched_getscheduler sched_yield
+    select sendto set_robust_list set_tid_address setitimer shutdown sigaltstack stat statfs
+    statx sysinfo time timer_create timer_delete timer_getoverrun timer_gettime timer_settime
+    times umask uname wait4 waitid write writev
 """
 _WRITING = ("mkdir", "mkdirat", "rename", "renameat", "renameat2", "rmdir", "unlink", "unlinkat")
 """Landlock judges these by their paths; without it, they are denied."""
@@ -56,7 +56,8 @@ _FCNTL_HARMLESS = (0, 1, 2, 3, 5, 1030, 1032, 1034)
 _FCNTL_SET_FLAGS, _ASYNC = 4, 0x2000
 _IOCTL_HARMLESS = (0x5401, 0x802C542A, 0x5413, 0x5421, 0x5450, 0x5451)
 """Is it a terminal (twice), how large is it, non-blocking, close on exec or not."""
-_PRCTL_SET_NAME, _PRCTL_SET_VMA = 15, 0x53564D41
+_PRCTL_HARMLESS = (2, 3, 15, 39, 0x53564D41)
+"""Reading what layer 2 has set; naming oneself and one's memory."""
 _OPENS_TO_WRITE = os.O_ACCMODE | os.O_CREAT | os.O_TRUNC if sys.platform == "linux" else 0
 
 
@@ -84,7 +85,7 @@ class Filter:
         self._allow("fcntl", arg(1, equal, _FCNTL_SET_FLAGS), arg(2, masked, _ASYNC, 0))
         for command in _IOCTL_HARMLESS:
             self._allow("ioctl", arg(1, equal, command))
-        for command in (_PRCTL_SET_NAME, _PRCTL_SET_VMA):
+        for command in _PRCTL_HARMLESS:
             self._allow("prctl", arg(0, equal, command))
 
     def load(self, *, read_only: bool) -> None:

@@ -9,10 +9,10 @@ import sys
 
 import msgspec
 
-from grader.sandbox import frames
+from grader.sandbox import frames, probes
 from grader.sandbox.confine import Prepared, confine
 from grader.sandbox.executor import Executor
-from grader.sandbox.messages import Request, Spawn, Unusable
+from grader.sandbox.messages import Probed, Reply, Request, Spawn, Targets, Unusable
 
 _SOCKET = 3
 _requests: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
@@ -42,7 +42,12 @@ def serve(sock: socket.socket) -> None:
             request, blob = frames.receive(sock, _requests)
         except EOFError:
             return
-        reply, data = executor.handle(request, blob)
+        reply: Reply
+        data: bytes | bytearray = b""
+        if isinstance(request, Targets):
+            reply = Probed(results=probes.try_all(request))
+        else:
+            reply, data = executor.handle(request, blob)
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(Exception):
                 stream.flush()
