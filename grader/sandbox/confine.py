@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import get_args
 
-from grader.sandbox import landlock, limits, process, seccomp
+from grader.sandbox import landlock, limits, process, seccomp, users
 from grader.sandbox.messages import Gap, Layer, Ready, Spawn
 from grader.sandbox.readable import WRITABLE, code_paths
 
@@ -15,12 +15,15 @@ FILES = "files closed by Landlock"
 TRUNCATION = "files kept from being emptied"
 WRITING = "files kept from being written by seccomp"
 CALLS = "system calls filtered by seccomp"
+USER = "a user of its own for each worker"
 
 _ADVICE = {
     "landlock": "Grade on Linux 6.2 or later with Landlock switched on (`cat "
     "/sys/kernel/security/lsm` names it; in a container its system calls must be allowed).",
     "seccomp": "Install libseccomp (the package libseccomp2, or libseccomp) and pyseccomp.",
     "privileges": "Grade on Linux.",
+    "user": "Install the interpreter and its packages where every user can read them, or start the "
+    "grader as an ordinary user.",
     "memory": "Grade on Linux.",
     "parent": "Grade on Linux.",
     "limits": "Raise the hard limits of whoever starts the grader.",
@@ -38,6 +41,7 @@ class Prepared:
             self.filter = seccomp.Filter()
         except seccomp.Unavailable as error:
             self.no_filter = str(error)
+        self.unreadable = users.first_unreadable(self.readable.installed) if users.is_root() else ""
 
 
 def confine(spawn: Spawn, parent: int, prepared: Prepared) -> Ready:
@@ -52,11 +56,27 @@ def confine(spawn: Spawn, parent: int, prepared: Prepared) -> Ready:
         for limit in not_enforced:
             facts.miss("limits", limit, "the system refused it")
     facts.apply("privileges", "no new privileges", process.deny_new_privileges)
+    if users.is_root() and not facts.is_off("user", USER, promised=False):
+        _leave_root(spawn, prepared, facts)
+    # A change of user would undo these two.
     facts.apply("memory", "memory closed to other processes", lambda: process.set_dumpable(False))
     facts.apply("parent", "end with the fork server", lambda: process.die_with_parent(parent))
     written = _close_files(spawn, prepared, facts)
     _filter_calls(prepared, facts, read_only=not written)
     return Ready(enforced=facts.enforced, gaps=facts.gaps)
+
+
+def _leave_root(spawn: Spawn, prepared: Prepared, facts: _Facts) -> None:
+    """Become an unprivileged user, or else give up what root can do."""
+    try:
+        if prepared.unreadable:
+            raise PermissionError(f"{prepared.unreadable} is not readable to others")
+        users.drop(spawn.directory)
+    except OSError as error:
+        facts.miss("user", USER, str(error), promised=False)
+        facts.apply("user", "root's powers given up", users.give_up_capabilities)
+    else:
+        facts.enforced.append(USER)
 
 
 def _close_files(spawn: Spawn, prepared: Prepared, facts: _Facts) -> bool:
@@ -101,11 +121,11 @@ class _Facts:
         self.gaps: list[Gap] = []
         self._without = without
 
-    def is_off(self, layer: Layer, guarantee: str) -> bool:
+    def is_off(self, layer: Layer, guarantee: str, *, promised: bool = True) -> bool:
         """Whether a layer is to be left out, which is noted."""
         if layer not in self._without:
             return False
-        self.gaps.append(Gap(guarantee=guarantee, why="switched off"))
+        self.gaps.append(Gap(guarantee=guarantee, why="switched off", promised=promised))
         return True
 
     def apply(self, layer: Layer, guarantee: str, action: Callable[[], None]) -> None:
@@ -119,6 +139,7 @@ class _Facts:
         else:
             self.enforced.append(guarantee)
 
-    def miss(self, layer: Layer, guarantee: str, why: str) -> None:
+    def miss(self, layer: Layer, guarantee: str, why: str, *, promised: bool = True) -> None:
         """Note that a layer does not hold."""
-        self.gaps.append(Gap(guarantee=guarantee, why=why, advice=_ADVICE[layer]))
+        advice = _ADVICE[layer]
+        self.gaps.append(Gap(guarantee=guarantee, why=why, advice=advice, promised=promised))

@@ -367,7 +367,9 @@ Reply: TypeAlias = (
 # Requests to the fork server, and its replies.
 
 
-Layer: TypeAlias = Literal["limits", "privileges", "memory", "parent", "landlock", "seccomp"]
+Layer: TypeAlias = Literal[
+    "limits", "privileges", "user", "memory", "parent", "landlock", "seccomp"
+]
 
 
 class Confinement(_Message):

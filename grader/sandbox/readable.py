@@ -34,6 +34,12 @@ class Readable(msgspec.Struct, frozen=True):
     files: list[str]
     names: list[str]
 
+    @property
+    def installed(self) -> list[str]:
+        """Those of the interpreter and its packages, which may be anywhere and anybody's."""
+        packages = [path for name in _LOADED for path in _folders(name)]
+        return [path for path in self.files if path not in _SYSTEM] + packages
+
     def covers(self, path: Path) -> bool:
         """Whether ``path`` lies at or below something that may be read."""
         real = os.path.realpath(path)
@@ -55,7 +61,7 @@ def code_paths() -> Readable:
         if name in (*_PACKAGE_FOLDERS, "lib-dynload") or archive:
             roots.append(entry)
     for package in _LOADED:
-        roots += getattr(sys.modules.get(package), "__path__", [])
+        roots += _folders(package)
     # Conda keeps libraries that are loaded late, MKL's for instance, beside its interpreter's.
     for prefix in {sys.base_prefix, sys.prefix} - {"/usr"}:
         roots += glob.glob(f"{glob.escape(prefix)}/lib/*.so*")
@@ -67,6 +73,10 @@ def code_paths() -> Readable:
             for path, whole in _without(root, own):
                 (files if whole else names)[path] = None
     return Readable(files=list(files), names=list(names))
+
+
+def _folders(package: str) -> list[str]:
+    return list(getattr(sys.modules.get(package), "__path__", []))
 
 
 def _without(path: str, own: str) -> Iterator[tuple[str, bool]]:

@@ -139,7 +139,9 @@ class Benches:
     def _for_submission(self, path: Path, assignment: Assignment) -> Bench:
         if self._server is None:
             self._server = ForkServer.launch()
-        directory = Path(self._staging.name) / str(len(self._benches))
+        staging = Path(self._staging.name)
+        staging.chmod(0o755)  # a worker may be somebody else
+        directory = staging / str(len(self._benches))
         return submission_bench(path, assignment, directory, self._server, seed=self._seed)
 
     def __enter__(self) -> Benches:

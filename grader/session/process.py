@@ -37,7 +37,7 @@ from grader.session.errors import (
 )
 from grader.session.protocol import SandboxMode
 
-OFF: list[Layer] = ["privileges", "memory", "landlock", "seccomp"]
+OFF: list[Layer] = ["privileges", "user", "memory", "landlock", "seccomp"]
 """What a sandbox that is switched off leaves out: all but what guards against accidents."""
 
 R = TypeVar("R", bound=msgspec.Struct)
