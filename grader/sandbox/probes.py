@@ -238,7 +238,9 @@ PROBES: dict[str, Probe] = {
     "unix-socket": Probe(
         "No socket can be made", ("seccomp",), lambda _: socket.socketpair()[0].close()
     ),
-    "io-uring": Probe("Nothing goes past the filter in a ring", ("seccomp",), _io_uring),
+    "io-uring": Probe(
+        "Nothing goes past the filter in a ring", ("seccomp",), _io_uring, only_root=True
+    ),
     "signal": Probe(
         "The fork server cannot be signalled",
         ("landlock", "seccomp"),
