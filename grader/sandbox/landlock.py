@@ -10,6 +10,7 @@ import os
 import struct
 import sys
 from collections.abc import Iterable
+from functools import cache
 
 TRUNCATION_ABI = 3
 """From here on a file that may not be written cannot be emptied either."""
@@ -93,6 +94,11 @@ def _checked(number: int, *arguments: object) -> int:
 
 
 def _syscall(number: int, *arguments: object) -> int:
+    return int(_libc().syscall(ctypes.c_long(number), *arguments))
+
+
+@cache
+def _libc() -> ctypes.CDLL:
     libc = ctypes.CDLL(None, use_errno=True)
     libc.syscall.restype = ctypes.c_long
-    return int(libc.syscall(ctypes.c_long(number), *arguments))
+    return libc
