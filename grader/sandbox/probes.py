@@ -24,6 +24,7 @@ _REFUSALS = {
     errno.EPERM, errno.EACCES, errno.ENOSYS, errno.ENOMEM, errno.EMFILE, errno.EAGAIN,
 }  # fmt: skip
 _GET_PARENT_DEATH_SIGNAL, _GET_DUMPABLE, _GET_NO_NEW_PRIVS = 2, 3, 39
+_TRUSTED = ("grader.course", "grader.diagnosis", "grader.suite", "_pytest")
 _IO_URING_SETUP = 425
 _PTRACE_SEIZE = 0x4206
 _NEW_USER_NAMESPACE = 0x10000000
@@ -208,7 +209,7 @@ def _descriptors(targets: Targets) -> None:
 
 def _suites(targets: Targets) -> None:
     for name in sys.modules:
-        if name.startswith(("grader.session", "grader.course", "_pytest")):
+        if name.startswith(_TRUSTED):
             raise Succeeded(f"{name} is loaded")
     raise OSError(errno.EACCES, "there is none")
 
@@ -221,7 +222,7 @@ def _io_uring(targets: Targets) -> None:
 PROBES: dict[str, Probe] = {
     "environment": Probe("None of your environment is visible", (), _environment),
     "descriptors": Probe("No file of the grader's is open", (), _descriptors),
-    "suites": Probe("Nothing of the suites or the session was ever loaded", (), _suites),
+    "suites": Probe("Nothing that reads suites was ever loaded", (), _suites),
     "read-file": Probe("No file outside can be read", ("landlock",), _read),
     "list-folder": Probe(
         "No folder outside can be listed", ("landlock",), lambda targets: os.listdir(targets.folder)

@@ -11,7 +11,7 @@ import msgspec
 
 from grader.course.model import Assignment, Limits
 from grader.sandbox.client import ForkServer, Worker
-from grader.sandbox.errors import SandboxMissing, WorkerLost, WorkerTimeout
+from grader.sandbox.errors import WorkerLost, WorkerTimeout
 from grader.sandbox.messages import (
     Analyse,
     Analysed,
@@ -19,7 +19,6 @@ from grader.sandbox.messages import (
     Confinement,
     Done,
     ForbiddenUse,
-    Gap,
     Layer,
     Load,
     Loaded,
@@ -36,6 +35,7 @@ from grader.session.errors import (
     student_error,
 )
 from grader.session.protocol import SandboxMode
+from grader.session.requiring import refuse
 
 OFF: list[Layer] = ["privileges", "user", "memory", "landlock", "seccomp"]
 """What a sandbox that is switched off leaves out: all but what guards against accidents."""
@@ -166,9 +166,8 @@ class StudentProcess:
         worker = self._server.spawn(self._main.parent, confinement)
         worker.keep_output = self._limits.output_bytes
         ready = worker.wait_ready()
-        if ready.missing and self._sandbox == "require":
-            worker.kill()
-            raise SandboxMissing(_what_is_missing(ready.missing))
+        if self._sandbox == "require":
+            refuse(ready.missing)
         self.ready = self.ready or ready
         return worker
 
@@ -264,17 +263,6 @@ class StudentProcess:
             self._self_contained = reply.self_contained
         elif missing != self.missing:
             raise WorkerLost("it did not define the same once more")
-
-
-def _what_is_missing(gaps: list[Gap]) -> str:
-    lines = [f"- {gap}. {gap.advice}".rstrip(" .") + "." for gap in gaps]
-    return "\n".join(
-        [
-            "the sandbox is required, and this does not hold here:",
-            *lines,
-            "`grade doctor` tries it; --sandbox auto grades all the same, and says so.",
-        ]
-    )
 
 
 def _why_definitions_alone(problem: Exception, limit: float) -> str:

@@ -18,7 +18,7 @@ import torch
 
 from grader.sandbox import frames, process
 from grader.sandbox.client import ForkServer
-from grader.sandbox.errors import SandboxMissing
+from grader.sandbox.errors import SandboxError, SandboxMissing
 from grader.sandbox.forkserver import start
 from grader.session.protocol import Event, Fault, Graded, Job, Progress
 
@@ -37,16 +37,25 @@ def main() -> None:
     torch.set_num_threads(1)
     import grader.session.grading  # noqa: F401
     from grader.session.pytest_run import warm_up
+    from grader.session.requiring import require
 
     warm_up()
     gc.collect()
     gc.freeze()
+    tried = False
     while True:
         try:
             job, _ = frames.receive(sock, _jobs)
         except EOFError:
             server.close()
             return
+        if job.sandbox == "require" and not tried:
+            try:
+                require(server)
+            except SandboxError as error:
+                frames.send(sock, Fault(message=str(error)))
+                continue
+            tried = True
         _grade_in_fork(job, sock, server)
 
 

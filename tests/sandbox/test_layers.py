@@ -16,8 +16,10 @@ import pytest
 from grader.sandbox.client import CLEAN_ENVIRONMENT, ForkServer
 from grader.sandbox.confine import FILES, LAYERS, TRUNCATION, USER, WRITING
 from grader.sandbox.doctor import examine
+from grader.sandbox.errors import SandboxMissing
 from grader.sandbox.messages import Layer, Ready, Tried
 from grader.sandbox.probes import PROBES
+from grader.session.requiring import require
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="these layers are Linux's")
 
@@ -213,6 +215,17 @@ class TestWhatIsMissing:
         assert "libseccomp2" in gap.advice
         assert not tried["fork"].held
         assert tried["read-file"].held
+
+
+def test_what_is_required_is_tried_and_not_only_claimed():
+    server = launch(
+        "from grader.sandbox import seccomp\nseccomp.Filter.load = lambda self, *, read_only: None"
+    )
+    ready, _ = remember(server)()
+    assert ready.missing == []
+    with pytest.raises(SandboxMissing, match="No process can be started: it succeeded"):
+        require(server)
+    server.close()
 
 
 def _sysctl(name: str, default: str) -> str:
