@@ -15,6 +15,7 @@ FILES = "files closed by Landlock"
 TRUNCATION = "files kept from being emptied"
 WRITING = "files kept from being written by seccomp"
 CALLS = "system calls filtered by seccomp"
+PROCESSES = "no process or thread can be started, by a limit"
 USER = "a user of its own for each worker"
 
 _ADVICE = {
@@ -106,6 +107,8 @@ def _filter_calls(prepared: Prepared, facts: _Facts, *, read_only: bool) -> None
             prepared.filter.load(read_only=read_only)
         except OSError as error:
             facts.miss("seccomp", CALLS, str(error))
+            if not users.is_root():  # whom the limit does not bind
+                facts.apply("limits", PROCESSES, limits.forbid_processes)
         else:
             facts.enforced += [CALLS, WRITING] if read_only else [CALLS]
             return
