@@ -68,13 +68,19 @@ def confine(spawn: Spawn, parent: int, prepared: Prepared) -> Ready:
 
 
 def _leave_root(spawn: Spawn, prepared: Prepared, facts: _Facts) -> None:
-    """Become an unprivileged user, or else give up what root can do."""
+    """Become an unprivileged user, or else give up what root can do.
+
+    Which files stand in the way is said to whoever can mend it, not in every report.
+    """
+    advice = _ADVICE["user"]
     try:
         if prepared.unreadable:
-            raise PermissionError(f"{prepared.unreadable} is not readable to others")
+            advice += f" The first that is not readable is {prepared.unreadable}."
+            raise PermissionError("the interpreter or its packages are root's alone")
         users.drop(spawn.directory)
     except OSError as error:
-        facts.miss("user", USER, str(error), promised=False)
+        gap = Gap(guarantee=USER, why=str(error), advice=advice, promised=False)
+        facts.gaps.append(gap)
         facts.apply("user", "root's powers given up", users.give_up_capabilities)
     else:
         facts.enforced.append(USER)
@@ -142,7 +148,6 @@ class _Facts:
         else:
             self.enforced.append(guarantee)
 
-    def miss(self, layer: Layer, guarantee: str, why: str, *, promised: bool = True) -> None:
+    def miss(self, layer: Layer, guarantee: str, why: str) -> None:
         """Note that a layer does not hold."""
-        advice = _ADVICE[layer]
-        self.gaps.append(Gap(guarantee=guarantee, why=why, advice=advice, promised=promised))
+        self.gaps.append(Gap(guarantee=guarantee, why=why, advice=_ADVICE[layer]))

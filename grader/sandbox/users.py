@@ -62,7 +62,7 @@ def drop(directory: str) -> None:
         os.seteuid(0)
         os.setegid(0)
     if unreadable is not None:
-        raise PermissionError(f"{unreadable} is not readable to others")
+        raise PermissionError("the staged files are in a folder that is root's alone")
     resource.setrlimit(resource.RLIMIT_NPROC, (MOST_THREADS, MOST_THREADS))
     _become(number)
 
