@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli import output
+from grader.cli import options, output
 from grader.cli.errors import GradeError, InfrastructureError
 
 if TYPE_CHECKING:
     from grader.report.model import CourseReport, Report
+    from grader.session.protocol import SandboxMode
     from grader.session.targets import Target
 
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     help="What one check may take.",
 )
 @click.option("--public", "public_only", is_flag=True, help="Run the public checks only.")
+@options.sandbox
 @output.show_option
 @click.pass_context
 def command(
@@ -49,6 +51,7 @@ def command(
     seed: int | None,
     timeout: float | None,
     public_only: bool,
+    sandbox: SandboxMode,
     audience: str | None,
 ) -> None:
     """Grade submissions.
@@ -66,7 +69,7 @@ def command(
         resolved = resolve_targets(targets, assignment=assignment, course=course)
     except CourseError as error:
         raise GradeError(str(error)) from None
-    report = _grade(resolved, seed, timeout, public_only)
+    report = _grade(resolved, seed, timeout, public_only, sandbox)
     report = output.for_audience(report, audience or "student")
     if destination is not None:
         output.save(encode(report), destination)
@@ -77,7 +80,11 @@ def command(
 
 
 def _grade(
-    targets: list[Target], seed: int | None, timeout: float | None, public_only: bool
+    targets: list[Target],
+    seed: int | None,
+    timeout: float | None,
+    public_only: bool,
+    sandbox: SandboxMode,
 ) -> Report | CourseReport:
     import secrets
 
@@ -90,7 +97,9 @@ def _grade(
         with GradingProcess() as process, output.progress() as bar:
             for target in targets:
                 bar.start(target.assignment)
-                job = target.job(seed=chosen, check_seconds=timeout, public_only=public_only)
+                job = target.job(
+                    seed=chosen, check_seconds=timeout, public_only=public_only, sandbox=sandbox
+                )
                 reports.append(process.grade(job, bar.advance))
     except GradingError as error:
         kind = GradeError if error.wrong_course else InfrastructureError

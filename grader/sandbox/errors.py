@@ -7,6 +7,10 @@ class SandboxError(Exception):
     """The sandbox itself failed; never the student's fault."""
 
 
+class SandboxMissing(SandboxError):
+    """A guarantee that was required does not hold here; the text says which and what to do."""
+
+
 class WorkerLost(Exception):
     """A worker ended before it had answered. ``how`` says so in words."""
 

@@ -14,6 +14,7 @@ import msgspec
 import torch
 
 from grader.sandbox import process, worker
+from grader.sandbox.confine import Prepared
 from grader.sandbox.errors import SandboxError
 from grader.sandbox.messages import Answer, Command, Done, KillAll, Reap, Reaped, Spawn, Spawned
 
@@ -64,6 +65,7 @@ def serve(control: socket.socket, *, parent: int) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _redirect_standard_streams()
+    prepared = Prepared()
     gc.collect()
     gc.freeze()
     workers: set[int] = set()
@@ -72,7 +74,7 @@ def serve(control: socket.socket, *, parent: int) -> None:
         if not message:
             break
         command = _commands.decode(message)
-        answer, pidfd = _answer(command, descriptors, workers, control)
+        answer, pidfd = _answer(command, descriptors, workers, control, prepared)
         socket.send_fds(control, [_encoder.encode(answer)], [] if pidfd is None else [pidfd])
         for descriptor in [*descriptors, *([] if pidfd is None else [pidfd])]:
             os.close(descriptor)
@@ -80,11 +82,15 @@ def serve(control: socket.socket, *, parent: int) -> None:
 
 
 def _answer(
-    command: Command, descriptors: list[int], workers: set[int], control: socket.socket
+    command: Command,
+    descriptors: list[int],
+    workers: set[int],
+    control: socket.socket,
+    prepared: Prepared,
 ) -> tuple[Answer, int | None]:
     match command:
         case Spawn():
-            pid = _fork_worker(command, descriptors, control)
+            pid = _fork_worker(command, descriptors, control, prepared)
             workers.add(pid)
             return Spawned(pid=pid), os.pidfd_open(pid)
         case Reap():
@@ -95,7 +101,9 @@ def _answer(
             return Done(), None
 
 
-def _fork_worker(spawn: Spawn, descriptors: list[int], control: socket.socket) -> int:
+def _fork_worker(
+    spawn: Spawn, descriptors: list[int], control: socket.socket, prepared: Prepared
+) -> int:
     me = os.getpid()
     pid = os.fork()
     if pid:
@@ -104,7 +112,8 @@ def _fork_worker(spawn: Spawn, descriptors: list[int], control: socket.socket) -
     try:
         control.close()
         random.seed()
-        worker.run(socket.socket(fileno=descriptors[0]), descriptors[1], spawn, me)
+        sock = socket.socket(fileno=descriptors[0])
+        worker.run(sock, descriptors[1], spawn, me, prepared)
         status = 0
     except SystemExit as error:
         status = error.code if isinstance(error.code, int) else 1

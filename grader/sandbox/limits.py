@@ -46,6 +46,13 @@ def apply(confinement: Confinement) -> tuple[list[str], list[str]]:
     return enforced, not_enforced
 
 
+def forbid_processes() -> None:
+    """Let this process start no other and no thread; root is not bound by this."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
+
+
 def _held(key: str) -> int | None:
     """Bytes of this process's memory of one kind, from ``/proc``."""
     try:

@@ -167,8 +167,23 @@ class Train(_Message):
     tensors: list[TensorSpec] = []
 
 
+class Targets(_Message):
+    """Try to do harm; what to try it on, all made for the purpose."""
+
+    file: str
+    program: str
+    folder: str
+    port: int
+    """Of TCP, on the loopback interface."""
+    memory_bytes: int
+    open_files: int
+    environment: list[str]
+    """Names of variables that may be there."""
+
+
 Request: TypeAlias = (
     Load
+    | Targets
     | Analyse
     | BeginCheck
     | Call
@@ -183,11 +198,41 @@ Request: TypeAlias = (
 # Replies: worker to trusted side.
 
 
+class Gap(_Message):
+    """A guarantee that does not hold, why not, and what would mend it."""
+
+    guarantee: str
+    why: str
+    advice: str = ""
+    promised: bool = True
+    """False for what goes beyond the layers that every worker should have."""
+
+    def __str__(self) -> str:
+        return f"{self.guarantee} ({self.why})"
+
+
 class Ready(_Message):
     """A worker is confined, and no code of a student's has run yet."""
 
     enforced: list[str]
-    not_enforced: list[str]
+    gaps: list[Gap] = []
+
+    @property
+    def missing(self) -> list[Gap]:
+        """What was promised and does not hold."""
+        return [gap for gap in self.gaps if gap.promised]
+
+
+class Tried(_Message):
+    """How one attempt ended: ``held`` if it was refused, and what was seen."""
+
+    name: str
+    held: bool
+    seen: str
+
+
+class Probed(_Message):
+    results: list[Tried]
 
 
 class Loaded(_Message):
@@ -307,6 +352,7 @@ class Unusable(_Message):
 
 Reply: TypeAlias = (
     Ready
+    | Probed
     | Loaded
     | Analysed
     | Done
@@ -321,6 +367,11 @@ Reply: TypeAlias = (
 # Requests to the fork server, and its replies.
 
 
+Layer: TypeAlias = Literal[
+    "limits", "privileges", "user", "memory", "parent", "landlock", "seccomp"
+]
+
+
 class Confinement(_Message):
     """What a worker is held to."""
 
@@ -328,6 +379,8 @@ class Confinement(_Message):
     cpu_seconds: int
     file_bytes: int = 1 << 20
     open_files: int = 64
+    without: list[Layer] = []
+    """Layers to leave out, which the report then says."""
 
 
 class Spawn(_Message):

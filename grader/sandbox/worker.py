@@ -6,19 +6,19 @@ import contextlib
 import os
 import socket
 import sys
-from collections.abc import Callable
 
 import msgspec
 
-from grader.sandbox import frames, limits, process
+from grader.sandbox import frames, probes
+from grader.sandbox.confine import Prepared, confine
 from grader.sandbox.executor import Executor
-from grader.sandbox.messages import Ready, Request, Spawn, Unusable
+from grader.sandbox.messages import Probed, Reply, Request, Spawn, Targets, Unusable
 
 _SOCKET = 3
 _requests: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
 
 
-def run(sock: socket.socket, output: int, spawn: Spawn, parent: int) -> None:
+def run(sock: socket.socket, output: int, spawn: Spawn, parent: int, prepared: Prepared) -> None:
     """Become a worker in this freshly forked process; returns when the socket closes.
 
     ``output`` is the write end of the pipe that takes what the student's code prints.
@@ -29,7 +29,7 @@ def run(sock: socket.socket, output: int, spawn: Spawn, parent: int) -> None:
     sys.path[:] = [entry for entry in sys.path if entry] + [spawn.directory]
     sys.dont_write_bytecode = True
     sys.argv = [""]
-    ready = _confine(spawn, parent)
+    ready = confine(spawn, parent, prepared)
     frames.send(sock, ready)
     serve(sock)
 
@@ -42,7 +42,12 @@ def serve(sock: socket.socket) -> None:
             request, blob = frames.receive(sock, _requests)
         except EOFError:
             return
-        reply, data = executor.handle(request, blob)
+        reply: Reply
+        data: bytes | bytearray = b""
+        if isinstance(request, Targets):
+            reply = Probed(results=probes.try_all(request))
+        else:
+            reply, data = executor.handle(request, blob)
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(Exception):
                 stream.flush()
@@ -68,23 +73,3 @@ def _keep_only(sock: socket.socket, output: int) -> socket.socket:
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
     return socket.socket(fileno=_SOCKET)
-
-
-def _confine(spawn: Spawn, parent: int) -> Ready:
-    """Apply every layer, outermost first; kernel confinement will have its place at the end."""
-    if process.supported():
-        # Without this /proc/self is not ours to write, and the fork server is not dumpable.
-        process.set_dumpable(True)
-    enforced, not_enforced = limits.apply(spawn.confinement)
-    layers: dict[str, Callable[[], None]] = {
-        "no new privileges": process.deny_new_privileges,
-        "memory closed to other processes": lambda: process.set_dumpable(False),
-        "end with the fork server": lambda: process.die_with_parent(parent),
-    }
-    for name, apply in layers.items():
-        try:
-            apply()
-            enforced.append(name)
-        except (OSError, AttributeError):
-            not_enforced.append(name)
-    return Ready(enforced=enforced, not_enforced=not_enforced)

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import tempfile
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from types import TracebackType
 
 from grader.course.loading import find_course, load_course
-from grader.course.model import Assignment
+from grader.course.model import Assignment, CourseError
 from grader.course.submission import Submission, read_submission, stage
 from grader.sandbox import loading
 from grader.sandbox.client import ForkServer
 from grader.sandbox.executor import Executor
 from grader.sandbox.messages import ForbiddenUse
+from grader.sandbox.readable import Readable, code_paths
 from grader.session.constants import Constants
 from grader.session.draw import Draw
 from grader.session.errors import CheckFailure, GraderFault
 from grader.session.process import StudentProcess
+from grader.session.protocol import SandboxMode
 from grader.session.student import Student
 from grader.session.transport import InProcess, Transport, TrustedReference
 
@@ -137,7 +139,9 @@ class Benches:
     def _for_submission(self, path: Path, assignment: Assignment) -> Bench:
         if self._server is None:
             self._server = ForkServer.launch()
-        directory = Path(self._staging.name) / str(len(self._benches))
+        staging = Path(self._staging.name)
+        staging.chmod(0o755)  # a worker may be somebody else
+        directory = staging / str(len(self._benches))
         return submission_bench(path, assignment, directory, self._server, seed=self._seed)
 
     def __enter__(self) -> Benches:
@@ -157,13 +161,42 @@ class Benches:
 
 
 def submission_bench(
-    path: Path, assignment: Assignment, directory: Path, server: ForkServer, *, seed: int
+    path: Path,
+    assignment: Assignment,
+    directory: Path,
+    server: ForkServer,
+    *,
+    seed: int,
+    sandbox: SandboxMode = "auto",
 ) -> Bench:
-    """A bench for a submission, staged in ``directory``, which is made; raises NotGradable."""
+    """A bench for a submission, staged in ``directory``, which is made.
+
+    Raises NotGradable, and CourseError for a course that workers could read.
+    """
+    _refuse_readable([path, assignment.reference, assignment.hidden_suite])
     submission = read_submission(path, assignment)
     directory.mkdir(mode=0o755)
     main = stage(submission, directory)
     process = StudentProcess(
-        server, assignment, main, definitions_first=submission.main.definitions_first
+        server,
+        assignment,
+        main,
+        definitions_first=submission.main.definitions_first,
+        sandbox=sandbox,
     )
     return Bench(assignment, process, seed=seed, process=process, submission=submission)
+
+
+@cache
+def _readable() -> Readable:
+    return code_paths()
+
+
+def _refuse_readable(private: list[Path | None]) -> None:
+    """Raise CourseError if something private lies where workers have to read code."""
+    for path in private:
+        if path is not None and _readable().covers(path):
+            raise CourseError(
+                f"{path} lies among the installed code that every submission may read: move it "
+                "somewhere else"
+            )

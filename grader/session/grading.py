@@ -49,8 +49,6 @@ from grader.session.protocol import Job, Progress
 from grader.session.pytest_run import run_suites
 from grader.session.scoring import Expected, outcomes_by_case, score
 
-KERNEL_LAYERS = ("files closed by Landlock", "system calls filtered by seccomp")
-
 
 def grade(
     job: Job, server: ForkServer, on_progress: Callable[[Progress], None] = lambda _: None
@@ -67,7 +65,12 @@ def grade(
         Path(directory).chmod(0o755)
         try:
             bench: Bench | None = submission_bench(
-                Path(job.submission), assignment, Path(directory, "staged"), server, seed=job.seed
+                Path(job.submission),
+                assignment,
+                Path(directory, "staged"),
+                server,
+                seed=job.seed,
+                sandbox=job.sandbox,
             )
             message = ""
         except NotGradable as problem:
@@ -266,7 +269,7 @@ def _report(
         checks=checks,
         diagnosis=diagnosis,
         output=Output(text=text, truncated=truncated),
-        sandbox=_sandbox_info(bench),
+        sandbox=_sandbox_info(job, bench),
         environment=Environment(
             grader=grader.__version__,
             python=platform.python_version(),
@@ -290,10 +293,13 @@ def _submission_info(job: Job, submission: Submission | None) -> SubmissionInfo:
     )
 
 
-def _sandbox_info(bench: Bench | None) -> SandboxInfo:
+def _sandbox_info(job: Job, bench: Bench | None) -> SandboxInfo:
     """What the first worker said of itself before it had seen any student code."""
     ready = bench.process.ready if bench is not None and bench.process is not None else None
     if ready is None:
         return SandboxInfo(level="none")
-    not_enforced = [*ready.not_enforced, *KERNEL_LAYERS]
-    return SandboxInfo(level="partial", enforced=ready.enforced, not_enforced=not_enforced)
+    return SandboxInfo(
+        level="none" if job.sandbox == "off" else "partial" if ready.missing else "full",
+        enforced=ready.enforced,
+        not_enforced=[str(gap) for gap in ready.gaps],
+    )

@@ -19,6 +19,7 @@ from grader.sandbox.messages import (
     Confinement,
     Done,
     ForbiddenUse,
+    Layer,
     Load,
     Loaded,
     Raised,
@@ -33,6 +34,11 @@ from grader.session.errors import (
     SubmissionUnusable,
     student_error,
 )
+from grader.session.protocol import SandboxMode
+from grader.session.requiring import refuse
+
+OFF: list[Layer] = ["privileges", "user", "memory", "landlock", "seccomp"]
+"""What a sandbox that is switched off leaves out: all but what guards against accidents."""
 
 R = TypeVar("R", bound=msgspec.Struct)
 Mode: TypeAlias = Literal["whole", "definitions"]
@@ -54,6 +60,7 @@ class StudentProcess:
         main: Path,
         *,
         definitions_first: bool = False,
+        sandbox: SandboxMode = "auto",
     ) -> None:
         self._server = server
         self._assignment = assignment
@@ -61,6 +68,7 @@ class StudentProcess:
         self._main = main
         self._worker: Worker | None = None
         self._definitions_first = definitions_first
+        self._sandbox = sandbox
         self._mode: Mode | None = None
         self._import_seconds = 0.0
         self._self_contained = False
@@ -153,10 +161,13 @@ class StudentProcess:
         confinement = Confinement(
             memory_bytes=self._limits.memory_bytes,
             cpu_seconds=int(self._limits.submission_seconds) + 1,
+            without=OFF if self._sandbox == "off" else [],
         )
         worker = self._server.spawn(self._main.parent, confinement)
         worker.keep_output = self._limits.output_bytes
         ready = worker.wait_ready()
+        if self._sandbox == "require":
+            refuse(ready.missing)
         self.ready = self.ready or ready
         return worker
 

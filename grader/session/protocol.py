@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
 from grader.report.model import Status
+
+SandboxMode: TypeAlias = Literal["auto", "require", "off"]
+"""Whether to grade with what confinement there is, only with all of it, or with none."""
 
 
 class Job(msgspec.Struct, tag=True, tag_field="is", kw_only=True):
@@ -19,6 +22,7 @@ class Job(msgspec.Struct, tag=True, tag_field="is", kw_only=True):
     public_only: bool = False
     check_seconds: float | None = None
     """Overrides the assignment's limit."""
+    sandbox: SandboxMode = "auto"
 
 
 class Progress(msgspec.Struct, tag=True, tag_field="is", kw_only=True):

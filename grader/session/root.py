@@ -18,6 +18,7 @@ import torch
 
 from grader.sandbox import frames, process
 from grader.sandbox.client import ForkServer
+from grader.sandbox.errors import SandboxError, SandboxMissing
 from grader.sandbox.forkserver import start
 from grader.session.protocol import Event, Fault, Graded, Job, Progress
 
@@ -36,16 +37,25 @@ def main() -> None:
     torch.set_num_threads(1)
     import grader.session.grading  # noqa: F401
     from grader.session.pytest_run import warm_up
+    from grader.session.requiring import require
 
     warm_up()
     gc.collect()
     gc.freeze()
+    tried = False
     while True:
         try:
             job, _ = frames.receive(sock, _jobs)
         except EOFError:
             server.close()
             return
+        if job.sandbox == "require" and not tried:
+            try:
+                require(server)
+            except SandboxError as error:
+                frames.send(sock, Fault(message=str(error)))
+                continue
+            tried = True
         _grade_in_fork(job, sock, server)
 
 
@@ -81,6 +91,8 @@ def _grade(job: Job, sock: socket.socket, server: ForkServer) -> tuple[Event, by
         return Graded(), msgspec.json.encode(report)
     except CourseError as error:
         return Fault(message=str(error), wrong_course=True), b""
+    except SandboxMissing as error:
+        return Fault(message=str(error)), b""
     except Exception as error:
         return Fault(message=f"{type(error).__name__}: {error}"), b""
 

@@ -8,7 +8,7 @@ import msgspec
 
 from grader.course.loading import course_assignment, find_course, load_course
 from grader.course.model import Assignment, Course, CourseError
-from grader.session.protocol import Job
+from grader.session.protocol import Job, SandboxMode
 
 
 class Target(msgspec.Struct, kw_only=True):
@@ -19,7 +19,14 @@ class Target(msgspec.Struct, kw_only=True):
     course: Path
     course_title: str
 
-    def job(self, *, seed: int, check_seconds: float | None, public_only: bool) -> Job:
+    def job(
+        self,
+        *,
+        seed: int,
+        check_seconds: float | None,
+        public_only: bool,
+        sandbox: SandboxMode = "auto",
+    ) -> Job:
         """The job of grading it."""
         return Job(
             submission=str(self.submission),
@@ -28,6 +35,7 @@ class Target(msgspec.Struct, kw_only=True):
             seed=seed,
             check_seconds=check_seconds,
             public_only=public_only,
+            sandbox=sandbox,
         )
 
 

@@ -65,7 +65,7 @@ def start(fork_server: ForkServer, tmp_path: Path) -> Iterator[Start]:
     numbers = itertools.count()
 
     def start_one(
-        source: str, *, on: ForkServer = fork_server, load: bool = True, **confinement: int
+        source: str, *, on: ForkServer = fork_server, load: bool = True, **confinement: Any
     ) -> Submission:
         folder = tmp_path / f"staged{next(numbers)}"
         folder.mkdir()

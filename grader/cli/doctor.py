@@ -1,0 +1,71 @@
+"""``grade doctor``: what is enforced on this machine, as a worker that tries it finds out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from grader.cli.errors import InfrastructureError
+
+if TYPE_CHECKING:
+    from grader.sandbox.messages import Ready, Tried
+
+
+@click.command
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+@click.pass_context
+def command(ctx: click.Context, as_json: bool) -> None:
+    """Try what a hostile submission would try, and say what is not refused here.
+
+    Exits with 0 if every promise holds, with 1 if one does not.
+    """
+    from grader.sandbox.doctor import examine
+    from grader.sandbox.errors import SandboxError
+
+    try:
+        ready, tried = examine()
+    except SandboxError as error:
+        raise InfrastructureError(str(error)) from None
+    healthy = not ready.missing and all(one.held for one in tried)
+    click.echo(_json(healthy, ready, tried) if as_json else _text(healthy, ready, tried))
+    if not healthy:
+        ctx.exit(1)
+
+
+def _json(healthy: bool, ready: Ready, tried: list[Tried]) -> str:
+    import msgspec
+
+    from grader.sandbox.probes import PROBES
+
+    probes = [
+        {
+            "name": one.name,
+            "promise": PROBES[one.name].promise,
+            "held": one.held,
+            "seen": one.seen,
+            "layers": PROBES[one.name].layers,
+        }
+        for one in tried
+    ]
+    gaps = [
+        {"guarantee": gap.guarantee, "why": gap.why, "advice": gap.advice, "promised": gap.promised}
+        for gap in ready.gaps
+    ]
+    found = {"healthy": healthy, "enforced": ready.enforced, "not_enforced": gaps, "probes": probes}
+    return msgspec.json.format(msgspec.json.encode(found), indent=2).decode()
+
+
+def _text(healthy: bool, ready: Ready, tried: list[Tried]) -> str:
+    from grader.sandbox.probes import PROBES
+
+    lines = ["What a submission tries:"]
+    for one in tried:
+        promise = PROBES[one.name].promise
+        lines.append(f"  ok  {promise}" if one.held else f"  NO  {promise} - {one.seen}")
+    lines += ["", "Enforced: " + (", ".join(ready.enforced) or "nothing") + "."]
+    if ready.gaps:
+        lines += ["", "Not enforced:"]
+        lines += [f"  - {gap}. {gap.advice}".rstrip() for gap in ready.gaps]
+    verdict = "Every promise holds here." if healthy else "Not every promise holds here."
+    return "\n".join([*lines, "", verdict])

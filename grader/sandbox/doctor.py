@@ -1,0 +1,66 @@
+"""What is enforced on this machine, found out by a throw-away worker that tries to break out."""
+
+from __future__ import annotations
+
+import socket
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from grader.sandbox.client import CLEAN_ENVIRONMENT, ForkServer
+from grader.sandbox.errors import SandboxError, WorkerLost
+from grader.sandbox.messages import Confinement, Layer, Probed, Ready, Targets, Tried
+
+MEMORY_BYTES = 256 << 20
+SECONDS = 60.0
+_SET_BY_TORCH = ("TORCHINDUCTOR_CACHE_DIR",)
+
+
+def examine(
+    server: ForkServer | None = None, *, without: Sequence[Layer] = ()
+) -> tuple[Ready, list[Tried]]:
+    """What a worker of ``server`` (default: one of its own) says of itself, and what it could do.
+
+    ``without`` leaves layers out. Raises SandboxError if no worker can be started.
+    """
+    if server is None:
+        server = ForkServer.launch()
+        try:
+            return examine(server, without=without)
+        finally:
+            server.close()
+    confinement = Confinement(memory_bytes=MEMORY_BYTES, cpu_seconds=60, without=list(without))
+    with tempfile.TemporaryDirectory(prefix="grader-") as name, socket.socket() as listener:
+        # Open to every user, so that it is the sandbox that refuses.
+        outside, inside = Path(name, "outside"), Path(name, "inside")
+        Path(name).chmod(0o755)
+        for folder, mode in ((outside, 0o777), (inside, 0o755)):
+            folder.mkdir()
+            folder.chmod(mode)
+        file, program = outside / "file", outside / "program"
+        for path in (file, program):
+            path.write_bytes(b"\0 not a program\n")
+            path.chmod(0o777)
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(8)
+        targets = Targets(
+            file=str(file),
+            program=str(program),
+            folder=str(outside),
+            port=listener.getsockname()[1],
+            memory_bytes=confinement.memory_bytes,
+            open_files=confinement.open_files,
+            environment=[*CLEAN_ENVIRONMENT, *_SET_BY_TORCH],
+        )
+        worker = server.spawn(inside, confinement)
+        try:
+            ready = worker.wait_ready()
+            reply, _ = worker.request(targets, b"", Probed, time.monotonic() + SECONDS)
+        except WorkerLost as lost:
+            raise SandboxError(f"the worker that tries the sandbox was lost: {lost}") from None
+        finally:
+            worker.kill()
+    if not isinstance(reply, Probed):
+        raise SandboxError(f"the worker that tries the sandbox could not: {reply}")
+    return ready, reply.results
