@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from grader.course.model import Assignment
 from grader.diagnosis.catalogue import Catalogue
 from grader.diagnosis.matching import Match, Matcher
 from grader.diagnosis.probes import Signature, describe_error, observe
@@ -53,11 +54,11 @@ class Prober:
 
 
 class FaultModules:
-    """Builds faults and runs them on probes, each once."""
+    """Builds faults and runs them on probes, each once, for any number of submissions."""
 
-    def __init__(self, prober: Prober, bench: Bench) -> None:
-        self._prober = prober
-        self._exports = bench.assignment.exports
+    def __init__(self, prober: Prober, assignment: Assignment) -> None:
+        self.prober = prober
+        self._exports = assignment.exports
         self._students: dict[str, DirectStudent | None] = {}
         self._seen: dict[tuple[str, int], Signature] = {}
 
@@ -69,7 +70,7 @@ class FaultModules:
             self._seen[key] = (
                 Signature(results=None, error="import")
                 if student is None
-                else self._prober.observe_module(student, number)
+                else self.prober.observe_module(student, number)
             )
         return self._seen[key]
 
@@ -85,20 +86,21 @@ class FaultModules:
 
 
 def diagnose(
-    bench: Bench, suite: Any, *, seconds: float = 1.0
+    bench: Bench, suite: Any, *, seconds: float = 1.0, modules: FaultModules | None = None
 ) -> list[tuple[Diagnosis, frozenset[str]]]:
     """The misconception that the submission on ``bench`` shows: one entry, or none.
 
-    With it come the families of checks that it is known to fail.
+    With it come the families of checks that it is known to fail. ``modules`` are those of another
+    submission to the same suite, so that what was observed need not be observed again.
 
     Raises WorkerLost, OutOfTime, SubmissionUnusable where the submission cannot be probed, and
     CourseError for a broken catalogue.
     """
-    prober = Prober(suite)
+    modules = modules or FaultModules(Prober(suite), bench.assignment)
+    prober = modules.prober
     catalogue = Catalogue(bench.assignment)
     if not len(prober) or not len(catalogue):
         return []
-    modules = FaultModules(prober, bench)
     student = prober.observe_student(bench)
     reference = [modules.observe(catalogue.source, number) for number in range(len(prober))]
     match = Matcher(catalogue, student, reference, modules.observe).match(seconds)
