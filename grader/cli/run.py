@@ -37,6 +37,12 @@ if TYPE_CHECKING:
     help="What one check may take.",
 )
 @click.option("--public", "public_only", is_flag=True, help="Run the public checks only.")
+@click.option(
+    "--chain",
+    is_flag=True,
+    help="Let files import the same folder's files for earlier assignments (`from attention import "
+    "...`); without it every file is graded alone.",
+)
 @output.show_option
 @click.pass_context
 def command(
@@ -49,6 +55,7 @@ def command(
     seed: int | None,
     timeout: float | None,
     public_only: bool,
+    chain: bool,
     audience: str | None,
 ) -> None:
     """Grade submissions.
@@ -63,10 +70,10 @@ def command(
     if destination is not None:
         output.check_destination(destination)
     try:
-        resolved = resolve_targets(targets, assignment=assignment, course=course)
+        resolved = resolve_targets(targets, assignment=assignment, course=course, chain=chain)
     except CourseError as error:
         raise GradeError(str(error)) from None
-    report = _grade(resolved, seed, timeout, public_only)
+    report = _grade(resolved, seed, timeout, public_only, chain)
     report = output.for_audience(report, audience or "student")
     if destination is not None:
         output.save(encode(report), destination)
@@ -77,10 +84,15 @@ def command(
 
 
 def _grade(
-    targets: list[Target], seed: int | None, timeout: float | None, public_only: bool
+    targets: list[Target],
+    seed: int | None,
+    timeout: float | None,
+    public_only: bool,
+    chain: bool,
 ) -> Report | CourseReport:
     import secrets
 
+    from grader.report.chaining import mark_open_points
     from grader.report.model import CourseReport, total
     from grader.session.client import GradingError, GradingProcess
 
@@ -90,11 +102,15 @@ def _grade(
         with GradingProcess() as process, output.progress() as bar:
             for target in targets:
                 bar.start(target.assignment)
-                job = target.job(seed=chosen, check_seconds=timeout, public_only=public_only)
+                job = target.job(
+                    seed=chosen, check_seconds=timeout, public_only=public_only, chain=chain
+                )
                 reports.append(process.grade(job, bar.advance))
     except GradingError as error:
         kind = GradeError if error.wrong_course else InfrastructureError
         raise kind(str(error)) from None
+    if chain:
+        reports = mark_open_points(reports)
     if len(reports) == 1:
         return reports[0]
     return CourseReport(

@@ -70,6 +70,8 @@ class SubmissionInfo(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     digest: str
     files: list[FileInfo] = []
+    uses: list[str] = []
+    """Ids of the earlier assignments whose files it imports."""
 
 
 class Location(msgspec.Struct, frozen=True, kw_only=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -157,10 +158,17 @@ class Benches:
 
 
 def submission_bench(
-    path: Path, assignment: Assignment, directory: Path, server: ForkServer, *, seed: int
+    path: Path,
+    assignment: Assignment,
+    directory: Path,
+    server: ForkServer,
+    *,
+    seed: int,
+    earlier: Sequence[Assignment] = (),
+    chain: bool = False,
 ) -> Bench:
     """A bench for a submission, staged in ``directory``, which is made; raises NotGradable."""
-    submission = read_submission(path, assignment)
+    submission = read_submission(path, assignment, earlier=earlier, chain=chain)
     directory.mkdir(mode=0o755)
     main = stage(submission, directory)
     process = StudentProcess(

@@ -61,13 +61,19 @@ def grade(
     SandboxError where the grader itself failed.
     """
     started_at, started = datetime.now(UTC), time.monotonic()
-    assignment = _assignment(job)
+    assignment, earlier = _assignment(job)
     run = _Run(assignment, on_progress)
     with tempfile.TemporaryDirectory(prefix="grader-") as directory:
         Path(directory).chmod(0o755)
         try:
             bench: Bench | None = submission_bench(
-                Path(job.submission), assignment, Path(directory, "staged"), server, seed=job.seed
+                Path(job.submission),
+                assignment,
+                Path(directory, "staged"),
+                server,
+                seed=job.seed,
+                earlier=earlier,
+                chain=job.chain,
             )
             message = ""
         except NotGradable as problem:
@@ -89,12 +95,16 @@ def grade(
     )
 
 
-def _assignment(job: Job) -> Assignment:
-    assignment = course_assignment(load_course(Path(job.course)), job.assignment)
+def _assignment(job: Job) -> tuple[Assignment, list[Assignment]]:
+    """The assignment to grade, and those that come before it in the course."""
+    course = load_course(Path(job.course))
+    assignment = course_assignment(course, job.assignment)
+    ids = list(course.assignments)
+    earlier = [course.assignments[id] for id in ids[: ids.index(assignment.id)]]
     if job.check_seconds is not None:
         limits = msgspec.structs.replace(assignment.limits, check_seconds=job.check_seconds)
         assignment = msgspec.structs.replace(assignment, limits=limits)
-    return assignment
+    return assignment, earlier
 
 
 class _Run(Checks):
@@ -287,6 +297,7 @@ def _submission_info(job: Job, submission: Submission | None) -> SubmissionInfo:
         id=submission.id,
         digest=submission.digest,
         files=[FileInfo(name=file.name, digest=file.digest) for file in files],
+        uses=submission.uses,
     )
 
 

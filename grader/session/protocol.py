@@ -19,6 +19,8 @@ class Job(msgspec.Struct, tag=True, tag_field="is", kw_only=True):
     public_only: bool = False
     check_seconds: float | None = None
     """Overrides the assignment's limit."""
+    chain: bool = False
+    """Whether the student's files for earlier assignments may be imported."""
 
 
 class Progress(msgspec.Struct, tag=True, tag_field="is", kw_only=True):
