@@ -11,6 +11,7 @@ from types import TracebackType
 from grader.course.loading import find_course, load_course
 from grader.course.model import Assignment
 from grader.course.submission import Submission, read_submission, stage
+from grader.report.model import Evidence
 from grader.sandbox import loading
 from grader.sandbox.client import ForkServer
 from grader.sandbox.executor import Executor
@@ -85,6 +86,11 @@ class Bench:
         """Let the next check have a fresh worker."""
         if self.process is not None:
             self.process.discard()
+
+    def take_evidence(self) -> list[Evidence]:
+        """What the check of the moment has to show; it is forgotten here."""
+        evidence, self._transport.curves = self._transport.curves, []
+        return evidence
 
     def take_output(self) -> tuple[str, bool]:
         """What the student's code printed since the last time, and whether some was dropped."""

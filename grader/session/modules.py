@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from grader.course.model import Signature
+from grader.report.model import Evidence
 from grader.sandbox.errors import ProtocolError
 from grader.sandbox.messages import (
     Assigned,
@@ -94,11 +95,14 @@ class RemoteModule(_Mirror):
         inspected = accept(reply)
         self.mirror(inspected.module, unpack(inspected.tensors, blob))
 
-    def fit(self, batches: torch.Tensor, *, learning_rate: float) -> list[float]:
+    def fit(
+        self, batches: torch.Tensor, *, learning_rate: float, floor: float | None = None
+    ) -> list[float]:
         """Train it, where it lives, to predict each next token of ``batches`` (steps, B, T + 1).
 
-        Returns the loss of each step. They are what the worker says: judge a trained model by what
-        it answers.
+        Returns the loss of each step, which goes into the report as a curve, beside ``floor``, the
+        loss that nobody can get below. The losses are what the worker says: judge a trained model
+        by what it answers.
         """
         packer = Packer()
         request = Train(
@@ -111,6 +115,17 @@ class RemoteModule(_Mirror):
         reply, blob = self._transport.ask(request, packer.blob, Trained)
         trained = accept(reply)
         self.mirror(trained.module, unpack(trained.tensors, blob))
+        if len(trained.losses) != len(batches):
+            raise ProtocolError("it trained for another number of steps")
+        losses = [round(loss, 4) for loss in trained.losses]
+        curve = Evidence(
+            demonstration="training",
+            name="loss",
+            yours=losses,
+            expected=None if floor is None else round(floor, 4),
+            kind="curve",
+        )
+        self._transport.curves.append(curve)
         return list(trained.losses)
 
     def to(self, *arguments: Any, **options: Any) -> RemoteModule:

@@ -11,7 +11,7 @@ import msgspec
 from grader.course.helpers import unchained_words
 from grader.course.submission import Submission
 from grader.diagnosis.crashes import explain
-from grader.report.model import Location, Status
+from grader.report.model import Evidence, Location, Status
 from grader.sandbox.errors import ProtocolError, SandboxError, WorkerLost, WorkerTimeout
 from grader.session.errors import (
     CheckFailure,
@@ -42,6 +42,8 @@ class Outcome(msgspec.Struct, kw_only=True):
     output: str = ""
     truncated: bool = False
     seconds: float = 0.0
+    evidence: list[Evidence] = []
+    """What the check itself has to show: the losses of a training."""
 
     @property
     def passed(self) -> bool:
