@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import hypothesis
 import pytest
+import torch
 
 from grader.sandbox.client import ForkServer
 
@@ -12,6 +13,9 @@ pytest_plugins = ["pytester"]
 
 hypothesis.settings.register_profile("grader", deadline=None, database=None)
 hypothesis.settings.load_profile("grader")
+
+# As the grading process has it: with more threads than idle cores they wait for each other.
+torch.set_num_threads(1)
 
 SECRET = "canary-1d0f7c52"
 """In the environment of whoever starts the fork server; no worker may find it."""

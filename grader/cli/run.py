@@ -39,6 +39,12 @@ if TYPE_CHECKING:
 )
 @click.option("--public", "public_only", is_flag=True, help="Run the public checks only.")
 @options.sandbox
+@click.option(
+    "--chain",
+    is_flag=True,
+    help="Let files import the same folder's files for earlier assignments (`from attention import "
+    "...`); without it every file is graded alone.",
+)
 @output.show_option
 @click.pass_context
 def command(
@@ -52,6 +58,7 @@ def command(
     timeout: float | None,
     public_only: bool,
     sandbox: SandboxMode,
+    chain: bool,
     audience: str | None,
 ) -> None:
     """Grade submissions.
@@ -66,10 +73,10 @@ def command(
     if destination is not None:
         output.check_destination(destination)
     try:
-        resolved = resolve_targets(targets, assignment=assignment, course=course)
+        resolved = resolve_targets(targets, assignment=assignment, course=course, chain=chain)
     except CourseError as error:
         raise GradeError(str(error)) from None
-    report = _grade(resolved, seed, timeout, public_only, sandbox)
+    report = _grade(resolved, seed, timeout, public_only, sandbox, chain)
     report = output.for_audience(report, audience or "student")
     if destination is not None:
         output.save(encode(report), destination)
@@ -85,9 +92,11 @@ def _grade(
     timeout: float | None,
     public_only: bool,
     sandbox: SandboxMode,
+    chain: bool,
 ) -> Report | CourseReport:
     import secrets
 
+    from grader.report.chaining import mark_open_points
     from grader.report.model import CourseReport, total
     from grader.session.client import GradingError, GradingProcess
 
@@ -98,12 +107,18 @@ def _grade(
             for target in targets:
                 bar.start(target.assignment)
                 job = target.job(
-                    seed=chosen, check_seconds=timeout, public_only=public_only, sandbox=sandbox
+                    seed=chosen,
+                    check_seconds=timeout,
+                    public_only=public_only,
+                    sandbox=sandbox,
+                    chain=chain,
                 )
                 reports.append(process.grade(job, bar.advance))
     except GradingError as error:
         kind = GradeError if error.wrong_course else InfrastructureError
         raise kind(str(error)) from None
+    if chain:
+        reports = mark_open_points(reports)
     if len(reports) == 1:
         return reports[0]
     return CourseReport(

@@ -24,6 +24,11 @@ def suffix_of(name: str) -> str:
     return PurePosixPath(name).suffix.lower()
 
 
+def defines_any(text: str, assignment: Assignment) -> bool:
+    """Whether ``text`` seems to define something that ``assignment`` asks for."""
+    return _definition(assignment).search(text) is not None
+
+
 def is_test(name: str) -> bool:
     """Whether pytest or Python itself would load the file; students hand in ours with theirs."""
     path = PurePosixPath(name)
@@ -93,10 +98,7 @@ def _expected_places(tree: Tree, assignment: Assignment) -> Iterable[str]:
 
 def _defining(tree: Tree, assignment: Assignment) -> dict[str, set[str]]:
     """By name, which exports the files of ``tree`` define; those that define none are left out."""
-    names = "|".join(map(re.escape, assignment.exports))
-    definition = re.compile(
-        rf"^[ \t]*+(?:def|class)[ \t]++({names})\b|^({names})[ \t]*+(?::[^=\n]*+)?=(?!=)", re.M
-    )
+    definition = _definition(assignment)
     files = [name for name in tree.files if suffix_of(name) in MAX_BYTES and not is_test(name)]
     found: dict[str, set[str]] = {}
     problems: list[NotGradable] = []
@@ -122,6 +124,13 @@ def _defining(tree: Tree, assignment: Assignment) -> dict[str, set[str]]:
     if not found:
         raise _none_found(tree, assignment, files, problems)
     return found
+
+
+def _definition(assignment: Assignment) -> re.Pattern[str]:
+    names = "|".join(map(re.escape, assignment.exports))
+    return re.compile(
+        rf"^[ \t]*+(?:def|class)[ \t]++({names})\b|^({names})[ \t]*+(?::[^=\n]*+)?=(?!=)", re.M
+    )
 
 
 def _none_found(

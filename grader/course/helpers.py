@@ -9,7 +9,9 @@ from functools import cache
 from importlib.machinery import PathFinder
 from pathlib import Path, PurePosixPath
 
-from .finding import MAX_BYTES, is_test, read_code
+import msgspec
+
+from .finding import MAX_BYTES, defines_any, find_main, is_test, read_code, suffix_of
 from .model import Assignment, NotGradable
 from .source import Code, SourceFile, few, imported_modules
 from .tree import Beside, Tree, shown
@@ -20,16 +22,36 @@ MAX_IMPORTS = 500
 _RESERVED = frozenset({"torch", "numpy", "pytest", "grader", "einops"})
 
 
+class Helpers(msgspec.Struct, frozen=True, kw_only=True):
+    """The student's other modules, and what became of those that were not taken."""
+
+    files: list[SourceFile]
+    notes: list[str]
+    uses: list[str]
+    """Ids of the earlier assignments whose files are among ``files``."""
+    unchained: list[str]
+    """Modules that are imported, and are earlier assignments, which are graded by themselves."""
+
+
 def find_helpers(
-    tree: Tree, name: str, main: SourceFile, written: dict[str, Code], assignment: Assignment
-) -> tuple[list[SourceFile], list[str]]:
+    tree: Tree,
+    name: str,
+    main: SourceFile,
+    written: dict[str, Code],
+    assignment: Assignment,
+    *,
+    earlier: Iterable[Assignment] = (),
+    chain: bool = False,
+) -> Helpers:
     """Modules beside ``main``, which is ``name`` of ``tree``; and notes on those not taken.
 
     Of a single file's folder, which may be a whole class's, only what is imported; of a folder or
     zip that was handed in, what is imported and then the rest. ``written`` are files that the main
-    notebook writes; they come before files of the same name.
+    notebook writes; they come before files of the same name. The student's files for ``earlier``
+    assignments are no helpers; with ``chain`` those that are imported are taken from wherever in
+    ``tree`` they would be found to be graded.
     """
-    search = _Search(tree, name, main, written, assignment)
+    search = _Search(tree, name, main, written, assignment, earlier, chain)
     pending = deque(_top_names(main.text))
     asked: set[str] = set()
     while pending and len(asked) < MAX_IMPORTS:
@@ -40,7 +62,12 @@ def find_helpers(
                 pending.extend(_top_names(text))
     for top in search.unasked(asked):
         search.take(top, imported=False)
-    return list(search.helpers.values()), search.notes()
+    return Helpers(
+        files=list(search.helpers.values()),
+        notes=search.notes(),
+        uses=search.uses,
+        unchained=search.unchained,
+    )
 
 
 class _Search:
@@ -51,8 +78,15 @@ class _Search:
         main: SourceFile,
         written: dict[str, Code],
         assignment: Assignment,
+        earlier: Iterable[Assignment],
+        chain: bool,
     ) -> None:
         self.tree = tree
+        self.name = name
+        self.earlier = {other.file.removesuffix(".py"): other for other in earlier}
+        self.chain = chain
+        self.uses: list[str] = []
+        self.unchained: list[str] = []
         self.base = PurePosixPath(name).parent
         self.main = main
         self.written = {PurePosixPath(path): code for path, code in written.items()}
@@ -62,6 +96,8 @@ class _Search:
         self.refused: list[str] = []
         self.too_many = 0
         self.by_top: dict[str, dict[PurePosixPath, None]] = {}
+        self.elsewhere: dict[str, dict[PurePosixPath, PurePosixPath]] = {}
+        """Modules beside files of earlier assignments, each with the folder it is in."""
         files = [self.base / path for path in self.written]
         files += [PurePosixPath(file) for file in tree.files if file != name]
         for path in _importable(files, self.base):
@@ -72,15 +108,54 @@ class _Search:
 
     def take(self, top: str, *, imported: bool) -> list[str]:
         """Take the modules of this first name; their texts."""
+        other = self.earlier.get(top)
+        if other is not None and imported and self.chain and (found := self._take_earlier(other)):
+            return found
+        texts: list[str] = []
         paths = list(self.by_top.get(top, ()))
+        if not paths and imported:
+            for path, base in self.elsewhere.get(top, {}).items():
+                texts += self._take_file(path, top, imported, base)
         single = type(self.tree) is Beside
         if not paths and single and self.tree.holds(str(self.base / f"{top}.py")):
             paths = [PurePosixPath(f"{top}.py")]
-        return [text for path in paths for text in self._take_file(path, top, imported)]
+        if other is not None and imported and not paths and not self.chain:
+            self.unchained.append(top)
+        for path in paths:
+            texts += self._take_file(path, top, imported, self.base)
+        return texts
 
-    def _take_file(self, path: PurePosixPath, top: str, imported: bool) -> list[str]:
+    def _take_earlier(self, other: Assignment) -> list[str]:
+        """Take the file that would be graded for an earlier assignment; its text, if it is there.
+
+        Modules beside it can be imported as those beside the main file, which come before them.
+        """
+        module = other.file.removesuffix(".py")
+        try:
+            name, _ = find_main(self.tree, other)
+            if name == self.name:
+                return []
+            data = self.tree.read(name, limit=MAX_BYTES[suffix_of(name)])
+            code = read_code(name, data, other)
+        except NotGradable as problem:
+            if problem.candidates:
+                self.refused.append(f"{module!r} ({str(problem).rstrip('.')})")
+            return []
+        self.helpers[module.casefold()] = SourceFile.of(code, data, name=shown(name), module=module)
+        self.uses.append(other.id)
+        base = PurePosixPath(name).parent
+        if base != self.base:
+            for path in _importable(map(PurePosixPath, self.tree.files), base):
+                top = path.parts[0].removesuffix(".py")
+                if top not in self.by_top:
+                    self.elsewhere.setdefault(top, {})[path] = base
+        return [code.text]
+
+    def _take_file(
+        self, path: PurePosixPath, top: str, imported: bool, base: PurePosixPath
+    ) -> list[str]:
         module = ".".join(path.with_suffix("").parts)
-        name = str(self.base / path)
+        name = str(base / path)
         label = repr(shown(name))
         reason = self._reason_against(path, top, module)
         if reason:
@@ -91,7 +166,7 @@ class _Search:
             self.too_many += 1
             return []
         try:
-            if path in self.written:
+            if base == self.base and path in self.written:
                 code = self.written[path]
                 data = code.text.encode()
             else:
@@ -99,6 +174,11 @@ class _Search:
                 code = read_code(name, data, self.assignment)
         except NotGradable as problem:
             self.refused.append(f"{label} ({str(problem).rstrip('.')})")
+            return []
+        other = self.earlier.get(module)
+        if other is not None and defines_any(code.text, other):
+            if imported:
+                self.unchained.append(module)
             return []
         self.helpers[module.casefold()] = SourceFile.of(code, data, name=shown(name), module=module)
         return [code.text]
@@ -114,11 +194,20 @@ class _Search:
 
     def notes(self) -> list[str]:
         notes = [f"Not used: {few(self.refused)}."] if self.refused else []
+        notes += [unchained_words(module) for module in self.unchained]
         if self.too_many:
             notes.append(
                 f"Only {MAX_HELPERS} files beside the main one were used; {self.too_many} were not."
             )
         return notes
+
+
+def unchained_words(module: str) -> str:
+    """What to say of an import of an earlier assignment's file where each is graded alone."""
+    return (
+        f"{module} is an earlier assignment, and each is graded alone: with --chain your own "
+        f"{module}.py can be imported."
+    )
 
 
 def _importable(files: Iterable[PurePosixPath], base: PurePosixPath) -> Iterable[PurePosixPath]:

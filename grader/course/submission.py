@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -30,15 +31,26 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     main: SourceFile
     helpers: list[SourceFile] = []
     """The student's other modules, which the main file may import."""
+    uses: list[str] = []
+    """Ids of the earlier assignments whose files are among the helpers."""
+    unchained: list[str] = []
+    """Modules that are imported, and are earlier assignments, which are graded by themselves."""
     notes: list[str] = []
     """What was done on the grader's own account, each a sentence."""
     digest: str
     """SHA-256, in hex, of the digests of all files: equal digests, equal submissions."""
 
 
-def read_submission(path: Path, assignment: Assignment) -> Submission:
+def read_submission(
+    path: Path,
+    assignment: Assignment,
+    *,
+    earlier: Sequence[Assignment] = (),
+    chain: bool = False,
+) -> Submission:
     """What lies at ``path``: a ``.py`` or ``.ipynb`` file, a folder, or a ``.zip`` of one.
 
+    With ``chain`` the student's files for ``earlier`` assignments can be imported, else not.
     Raises ``NotGradable`` wherever that gives no code to grade.
     """
     label = shown(Path(os.path.abspath(path)).name) or "/"
@@ -48,15 +60,17 @@ def read_submission(path: Path, assignment: Assignment) -> Submission:
     if code.empty:
         raise NotGradable(f"{shown(name)!r}: the file is empty. Hand in your answer in it.")
     main = SourceFile.of(code, data, name=shown(name), module=assignment.file.removesuffix(".py"))
-    helpers, helper_notes = find_helpers(tree, name, main, code.written, assignment)
+    helpers = find_helpers(tree, name, main, code.written, assignment, earlier=earlier, chain=chain)
     digest = hashlib.sha256()
-    for file in (main, *helpers):
+    for file in (main, *helpers.files):
         digest.update(f"{file.module}\0{file.digest}\n".encode())
     return Submission(
         id=label,
         main=main,
-        helpers=helpers,
-        notes=[*notes, *code.notes, *helper_notes],
+        helpers=helpers.files,
+        uses=helpers.uses,
+        unchained=helpers.unchained,
+        notes=[*notes, *code.notes, *helpers.notes],
         digest=digest.hexdigest(),
     )
 

@@ -70,6 +70,8 @@ class SubmissionInfo(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     digest: str
     files: list[FileInfo] = []
+    uses: list[str] = []
+    """Ids of the earlier assignments whose files it imports."""
 
 
 class Location(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,6 +85,8 @@ class Location(msgspec.Struct, frozen=True, kw_only=True):
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """What the student's code gives beside what is expected, on the handout's own inputs.
 
+    A curve is of a training on inputs that are not shown.
+
     ``yours`` and ``expected`` are nested lists of rounded numbers, or text; what is not finite
     becomes text (``nan``, ``inf``, ``-inf``).
     """
@@ -93,6 +97,9 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """Which result of it: ``weights``, ``output``, ..."""
     yours: Any
     expected: Any
+    kind: Literal["numbers", "curve"] = "numbers"
+    """Of a curve ``yours`` is one number a step, ``expected`` the level it comes down to, or null.
+    """
 
     def __post_init__(self) -> None:
         msgspec.structs.force_setattr(self, "yours", _plain(self.yours))

@@ -151,6 +151,9 @@ def _checks(page: Page, checks: Sequence[CheckResult]) -> None:
     skipped = [c.message for c in checks if c.status is Status.SKIPPED and c.message]
     for message in dict.fromkeys(skipped):
         page.say(message, indent=2, label="Skipped: ")
+    for check in checks:
+        for evidence in check.evidence if not failed(check) else []:
+            _evidence(page, evidence, indent=2)
     shown: list[Evidence] = []
     for cause in causes(checks):
         page.blank()
@@ -175,7 +178,7 @@ def _cause(page: Page, cause: Cause, shown: list[Evidence]) -> None:
             page.say(place, indent=4)
     for evidence in cause.evidence[:_MOST_EVIDENCE]:
         if evidence not in shown:
-            _evidence(page, evidence)
+            _evidence(page, evidence, indent=4)
             shown.append(evidence)
     for hint in cause.hints[:1]:
         page.say(hint, indent=4, label="Hint: ", style="cyan")
@@ -189,11 +192,14 @@ def _cause(page: Page, cause: Cause, shown: list[Evidence]) -> None:
         page.table([_row(check) for check in cause.explained], indent=6)
 
 
-def _evidence(page: Page, evidence: Evidence) -> None:
+def _evidence(page: Page, evidence: Evidence, *, indent: int) -> None:
+    if evidence.kind == "curve":
+        page.say(_curve(evidence), indent=indent)
+        return
     weights = evidence.name == "weights"
     axes = " (a row for each query, a column for each key)" if weights else ""
     caption = f'On the handout\'s example "{evidence.demonstration}", {evidence.name}{axes}:'
-    page.say(safe.escape(caption), indent=4)
+    page.say(safe.escape(caption), indent=indent)
     room = page.width - 6
     numbers = matrix.comparison(evidence.yours, evidence.expected, room)
     if not numbers:
@@ -206,6 +212,18 @@ def _evidence(page: Page, evidence: Evidence) -> None:
         page.say("As shades, from blank for 0 to full for 1:", indent=4)
         for line in shades:
             page.line(line, indent=6)
+
+
+def _curve(evidence: Evidence) -> str:
+    """The ends of a curve and its floor, on one line."""
+    steps = evidence.yours if isinstance(evidence.yours, list) and evidence.yours else ["?"]
+    first, last = (_figures(steps[place]) for place in (0, -1))
+    floor = "" if evidence.expected is None else f", floor {_figures(evidence.expected)}"
+    return safe.escape(f"{evidence.name} {first} → {last}{floor}")
+
+
+def _figures(value: Any) -> str:
+    return f"{value:.2f}" if isinstance(value, int | float) else str(value)[:_VALUE_LENGTH]
 
 
 def _value(value: Any) -> str:

@@ -168,7 +168,7 @@ class Executor:
             self._assign(assigned, tensors)
         arguments = [incoming(value, tensors, self._objects) for value in request.arguments]
         options = {k: incoming(v, tensors, self._objects) for k, v in request.options.items()}
-        target = self._target(request)
+        whole, target = self._target(request)
         to_bind = target.forward if isinstance(target, torch.nn.Module) else target
         arguments, options = bind(to_bind, request.signature, arguments, options)
         before = [_fingerprint(tensor) for tensor in tensors]
@@ -187,7 +187,7 @@ class Executor:
             module = _describe(result, outgoing.packer)
         self._call_number += 1
         if request.keep_graph:
-            owner = target if isinstance(target, torch.nn.Module) else None
+            owner = whole if isinstance(whole, torch.nn.Module) else None
             inputs = {i: t for i, t in enumerate(tensors) if t.requires_grad}
             self._calls[self._call_number] = _Call(inputs, outgoing.tensors, owner)
             while len(self._calls) > KEPT_GRAPHS:
@@ -201,11 +201,16 @@ class Executor:
         )
         return reply, outgoing.packer.blob
 
-    def _target(self, request: Call) -> Any:
+    def _target(self, request: Call) -> tuple[Any, Any]:
+        """What holds the parameters of a call, and what is called: mostly the same."""
         if request.handle is None:
-            return getattr(self._module, str(request.name))
-        target = self._objects[request.handle]
-        return target if request.name is None else getattr(target, request.name)
+            export = getattr(self._module, str(request.name))
+            return export, export
+        whole = self._objects[request.handle]
+        if request.part:
+            return whole, whole.get_submodule(request.part)
+        target = whole if request.name is None else getattr(whole, request.name)
+        return target, target
 
     def _assign(self, assigned: Assigned, tensors: list[torch.Tensor]) -> None:
         module = self._objects[assigned.handle]

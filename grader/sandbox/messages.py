@@ -109,10 +109,14 @@ class BeginCheck(_Message):
 
 
 class Call(_Message):
-    """Call an export (``name``) or an object (``handle``, and ``name`` for a method)."""
+    """Call an export (``name``), an object (``handle``, and ``name`` for a method), or a submodule.
+
+    Of a submodule ``part`` is the dotted name within the module ``handle``.
+    """
 
     name: str | None = None
     handle: int | None = None
+    part: str = ""
     arguments: list[Value] = []
     options: dict[str, Value] = {}
     signature: CallSignature | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from functools import cache, cached_property
 from pathlib import Path
 from types import TracebackType
@@ -10,6 +11,7 @@ from types import TracebackType
 from grader.course.loading import find_course, load_course
 from grader.course.model import Assignment, CourseError
 from grader.course.submission import Submission, read_submission, stage
+from grader.report.model import Evidence
 from grader.sandbox import loading
 from grader.sandbox.client import ForkServer
 from grader.sandbox.executor import Executor
@@ -86,6 +88,11 @@ class Bench:
         """Let the next check have a fresh worker."""
         if self.process is not None:
             self.process.discard()
+
+    def take_evidence(self) -> list[Evidence]:
+        """What the check of the moment has to show; it is forgotten here."""
+        evidence, self._transport.curves = self._transport.curves, []
+        return evidence
 
     def take_output(self) -> tuple[str, bool]:
         """What the student's code printed since the last time, and whether some was dropped."""
@@ -167,6 +174,8 @@ def submission_bench(
     server: ForkServer,
     *,
     seed: int,
+    earlier: Sequence[Assignment] = (),
+    chain: bool = False,
     sandbox: SandboxMode = "auto",
 ) -> Bench:
     """A bench for a submission, staged in ``directory``, which is made.
@@ -174,7 +183,7 @@ def submission_bench(
     Raises NotGradable, and CourseError for a course that workers could read.
     """
     _refuse_readable([path, assignment.reference, assignment.hidden_suite])
-    submission = read_submission(path, assignment)
+    submission = read_submission(path, assignment, earlier=earlier, chain=chain)
     directory.mkdir(mode=0o755)
     main = stage(submission, directory)
     process = StudentProcess(

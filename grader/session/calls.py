@@ -110,8 +110,11 @@ class Exchange:
         self.module: Module | None = None
         self.tensors: list[torch.Tensor] = []
 
-    def run(self, *, name: str | None = None, handle: int | None = None) -> Any:
-        """Make the call and return its result; raises StudentError, CheckFailure, WorkerLost."""
+    def run(self, *, name: str | None = None, handle: int | None = None, part: str = "") -> Any:
+        """Make the call and return its result; raises StudentError, CheckFailure, WorkerLost.
+
+        ``part`` is the dotted name of a submodule of the module ``handle``, to be called instead.
+        """
         assigned = [] if self._owner is None else [self._owner.assigned(self._packer)]
         parameters = [] if self._owner is None else list(self._owner.named_parameters())
         self._parameter_names = [name for name, _ in parameters]
@@ -125,6 +128,7 @@ class Exchange:
         self._request = Call(
             name=name,
             handle=handle,
+            part=part,
             arguments=self._arguments,
             options=self._options,
             signature=signature or None,

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from grader.course.model import Assignment
 from grader.diagnosis.catalogue import Catalogue
 from grader.diagnosis.matching import Match, Matcher
 from grader.diagnosis.probes import (
@@ -75,11 +76,11 @@ class Prober:
 
 
 class FaultModules:
-    """Builds faults and runs them on probes, each once."""
+    """Builds faults and runs them on probes, each once, for any number of submissions."""
 
-    def __init__(self, prober: Prober, bench: Bench, reference: str) -> None:
-        self._prober = prober
-        self._exports = bench.assignment.exports
+    def __init__(self, prober: Prober, assignment: Assignment, reference: str) -> None:
+        self.prober = prober
+        self._exports = assignment.exports
         self._reference = reference
         self._students: dict[str, DirectStudent | None] = {}
         self._seen: dict[tuple[str, int], tuple[Signature, bool]] = {}
@@ -102,9 +103,9 @@ class FaultModules:
         student = self._student(source)
         if student is None:
             return Signature(results=None, error="import"), False
-        seen, draws = self._prober.observe_module(student, number)
+        seen, draws = self.prober.observe_module(student, number)
         if draws and source != self._reference and not self.may_be_random(number):
-            again, _ = self._prober.observe_module(student, number, stream=1)
+            again, _ = self.prober.observe_module(student, number, stream=1)
             seen = mark_random(seen, again)
         return seen, draws
 
@@ -120,20 +121,21 @@ class FaultModules:
 
 
 def diagnose(
-    bench: Bench, suite: Any, *, seconds: float = 1.0
+    bench: Bench, suite: Any, *, seconds: float = 1.0, modules: FaultModules | None = None
 ) -> list[tuple[Diagnosis, frozenset[str]]]:
     """The misconception that the submission on ``bench`` shows: one entry, or none.
 
-    With it come the families of checks that it is known to fail.
+    With it come the families of checks that it is known to fail. ``modules`` are those of another
+    submission to the same suite, so that what was observed need not be observed again.
 
     Raises WorkerLost, OutOfTime, SubmissionUnusable where the submission cannot be probed, and
     CourseError for a broken catalogue.
     """
-    prober = Prober(suite)
     catalogue = Catalogue(bench.assignment)
+    modules = modules or FaultModules(Prober(suite), bench.assignment, catalogue.source)
+    prober = modules.prober
     if not len(prober) or not len(catalogue):
         return []
-    modules = FaultModules(prober, bench, catalogue.source)
     student = prober.observe_student(bench)
     for number, seen in enumerate(student):
         right = modules.observe(catalogue.source, number)

@@ -59,7 +59,7 @@ def grade(
     SandboxError where the grader itself failed.
     """
     started_at, started = datetime.now(UTC), time.monotonic()
-    assignment = _assignment(job)
+    assignment, earlier = _assignment(job)
     run = _Run(assignment, on_progress)
     with tempfile.TemporaryDirectory(prefix="grader-") as directory:
         Path(directory).chmod(0o755)
@@ -71,6 +71,8 @@ def grade(
                 server,
                 seed=job.seed,
                 sandbox=job.sandbox,
+                earlier=earlier,
+                chain=job.chain,
             )
             message = ""
         except NotGradable as problem:
@@ -92,12 +94,16 @@ def grade(
     )
 
 
-def _assignment(job: Job) -> Assignment:
-    assignment = course_assignment(load_course(Path(job.course)), job.assignment)
+def _assignment(job: Job) -> tuple[Assignment, list[Assignment]]:
+    """The assignment to grade, and those that come before it in the course."""
+    course = load_course(Path(job.course))
+    assignment = course_assignment(course, job.assignment)
+    ids = list(course.assignments)
+    earlier = [course.assignments[id] for id in ids[: ids.index(assignment.id)]]
     if job.check_seconds is not None:
         limits = msgspec.structs.replace(assignment.limits, check_seconds=job.check_seconds)
         assignment = msgspec.structs.replace(assignment, limits=limits)
-    return assignment
+    return assignment, earlier
 
 
 class _Run(Checks):
@@ -290,6 +296,7 @@ def _submission_info(job: Job, submission: Submission | None) -> SubmissionInfo:
         id=submission.id,
         digest=submission.digest,
         files=[FileInfo(name=file.name, digest=file.digest) for file in files],
+        uses=submission.uses,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from grader.course.model import Signature
+from grader.report.model import Evidence
 from grader.sandbox.errors import ProtocolError
 from grader.sandbox.messages import (
     Assigned,
@@ -24,7 +25,29 @@ from grader.session.transport import Transport
 
 
 class _Mirror(torch.nn.Module):
-    """A part of a remote module: holds parameters, computes nothing."""
+    """A module within a remote module: its parameters are here, and calling it calls the remote.
+
+    It trains or evaluates as the whole module does.
+    """
+
+    def __init__(self, whole: RemoteModule | None, path: str) -> None:
+        super().__init__()
+        self._path = path
+        # Set as an attribute, the whole would become a part of its part.
+        vars(self)["_whole"] = whole
+        if whole is not None:
+            self.training = whole.training
+
+    def forward(self, *arguments: Any, **options: Any) -> Any:
+        """Call the part of the student's module that has this name, with what it takes there."""
+        whole: RemoteModule | None = vars(self)["_whole"]
+        assert whole is not None
+        if self.training is not whole.training:
+            raise RuntimeError(
+                f"{self._path} trains or evaluates as the whole module does: call train() or "
+                "eval() on that"
+            )
+        return whole.call_part(self._path, arguments, options)
 
     def __getitem__(self, index: int) -> torch.nn.Module | None:
         return list(self._modules.values())[index]
@@ -41,7 +64,7 @@ class RemoteModule(_Mirror):
     """
 
     def __init__(self, transport: Transport, number: int, name: str, signature: Signature) -> None:
-        super().__init__()
+        super().__init__(None, "")
         self._transport = transport
         self._signature = signature
         self._remote_name = name
@@ -53,6 +76,11 @@ class RemoteModule(_Mirror):
         call = Exchange(self._transport, arguments, options, self._signature, self)
         result = call.run(handle=self.remote_id)
         return check_returned(result, self._signature.returns, self._remote_name)
+
+    def call_part(self, path: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        """Call the submodule at ``path``; gradients flow as through the whole module."""
+        call = Exchange(self._transport, arguments, options, None, self)
+        return call.run(handle=self.remote_id, part=path)
 
     def load_weights(self, weights: dict[str, torch.Tensor]) -> None:
         """Set the declared parameters: by the student's ``load_weights``, else by name.
@@ -67,11 +95,14 @@ class RemoteModule(_Mirror):
         inspected = accept(reply)
         self.mirror(inspected.module, unpack(inspected.tensors, blob))
 
-    def fit(self, batches: torch.Tensor, *, learning_rate: float) -> list[float]:
+    def fit(
+        self, batches: torch.Tensor, *, learning_rate: float, floor: float | None = None
+    ) -> list[float]:
         """Train it, where it lives, to predict each next token of ``batches`` (steps, B, T + 1).
 
-        Returns the loss of each step. They are what the worker says: judge a trained model by what
-        it answers.
+        Returns the loss of each step, which goes into the report as a curve, beside ``floor``, the
+        loss that nobody can get below. The losses are what the worker says: judge a trained model
+        by what it answers.
         """
         packer = Packer()
         request = Train(
@@ -84,6 +115,17 @@ class RemoteModule(_Mirror):
         reply, blob = self._transport.ask(request, packer.blob, Trained)
         trained = accept(reply)
         self.mirror(trained.module, unpack(trained.tensors, blob))
+        if len(trained.losses) != len(batches):
+            raise ProtocolError("it trained for another number of steps")
+        losses = [round(loss, 4) for loss in trained.losses]
+        curve = Evidence(
+            demonstration="training",
+            name="loss",
+            yours=losses,
+            expected=None if floor is None else round(floor, 4),
+            kind="curve",
+        )
+        self._transport.curves.append(curve)
         return list(trained.losses)
 
     def to(self, *arguments: Any, **options: Any) -> RemoteModule:
@@ -185,9 +227,10 @@ class RemoteModule(_Mirror):
 
     def _container(self, path: str) -> torch.nn.Module:
         container: torch.nn.Module = self
-        for part in path.split(".") if path else ():
+        parts = path.split(".") if path else []
+        for count, part in enumerate(parts, 1):
             if part not in container._modules:
-                container._modules[part] = _Mirror()
+                container._modules[part] = _Mirror(self, ".".join(parts[:count]))
             inner = container._modules[part]
             assert inner is not None
             container = inner

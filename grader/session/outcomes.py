@@ -8,9 +8,10 @@ from typing import Any
 
 import msgspec
 
+from grader.course.helpers import unchained_words
 from grader.course.submission import Submission
 from grader.diagnosis.crashes import explain
-from grader.report.model import Location, Status
+from grader.report.model import Evidence, Location, Status
 from grader.sandbox.errors import ProtocolError, SandboxError, WorkerLost, WorkerTimeout
 from grader.session.errors import (
     CheckFailure,
@@ -41,6 +42,8 @@ class Outcome(msgspec.Struct, kw_only=True):
     output: str = ""
     truncated: bool = False
     seconds: float = 0.0
+    evidence: list[Evidence] = []
+    """What the check itself has to show: the losses of a training."""
 
     @property
     def passed(self) -> bool:
@@ -65,7 +68,7 @@ def outcome_of(error: BaseException | None, submission: Submission | None) -> Ou
         case SubmissionUnusable():
             outcome = outcome_of(error.cause, submission)
             outcome.unusable = True
-            return _import_words(outcome, error.cause)
+            return _import_words(outcome, error.cause, submission)
         case GraderFault() | SandboxError():
             raise error
         case StudentError():
@@ -110,6 +113,9 @@ def _raised(error: StudentError, submission: Submission | None) -> Outcome:
     raised = error.raised
     location = _locate(error, submission)
     if error.is_stub:
+        if submission is not None and location and location.file != submission.main.name:
+            words = f"Your {location.file}, which this imports, is an untouched stub."
+            return Outcome(status=Status.ERROR, message=words, location=location, signature=words)
         return Outcome(status=Status.NOT_STARTED, message="Not started.", location=location)
     where = f" at line {location.line}" if location else ""
     words = {
@@ -118,7 +124,10 @@ def _raised(error: StudentError, submission: Submission | None) -> Outcome:
         "weights": "The declared parameters could not be set in your module.",
     }.get(raised.kind, f"Your code raised {type_in_words(error)}{where}.")
     hint = ""
-    if raised.kind == "raised":
+    advice = _chain_advice(raised.message, submission)
+    if advice and "ModuleNotFoundError" in raised.bases:
+        words = f"{words} {advice}"
+    elif raised.kind == "raised":
         text = location.text if location else ""
         crash = explain([raised.type, *raised.bases], raised.message, text)
         if crash is not None:
@@ -166,7 +175,15 @@ def _locate(error: StudentError, submission: Submission | None) -> Location | No
     return Location(file=source.name, line=frame.line, text=text[:200])
 
 
-def _import_words(outcome: Outcome, cause: Exception) -> Outcome:
+def _chain_advice(message: str, submission: Submission | None) -> str:
+    """What to say where a module is missing that is an earlier assignment; else nothing."""
+    for module in submission.unchained if submission is not None else []:
+        if f"'{module}'" in message:
+            return unchained_words(module)
+    return ""
+
+
+def _import_words(outcome: Outcome, cause: Exception, submission: Submission | None) -> Outcome:
     """Say that it happened at import, where no hidden input is near: the message can be shown."""
     if isinstance(cause, WorkerTimeout):
         outcome.message = "Your file was still running when the time for importing it was over."
@@ -183,7 +200,9 @@ def _import_words(outcome: Outcome, cause: Exception) -> Outcome:
         if raised.message:
             outcome.message += f" {raised.message}"
         if "ModuleNotFoundError" in raised.bases:
-            outcome.message += ". Only torch, numpy and the standard library are sure to be there."
+            advice = _chain_advice(raised.message, submission)
+            advice = advice or "Only torch, numpy and the standard library are sure to be there."
+            outcome.message += f". {advice}"
     outcome.detail = ""
     outcome.signature = "import"
     return outcome

@@ -97,6 +97,7 @@ class Checks:
         bench.constants.restore()
         outcome = outcome_of(error, bench.submission)
         outcome.output, outcome.truncated = bench.take_output()
+        outcome.evidence = bench.take_evidence()
         if isinstance(error, WorkerLost):
             bench.discard()
         outcome.seconds = time.perf_counter() - started

@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias, TypeVar
 import msgspec
 
 from grader.course.model import Assignment, Limits
+from grader.report.model import Evidence
 from grader.sandbox.client import ForkServer, Worker
 from grader.sandbox.errors import WorkerLost, WorkerTimeout
 from grader.sandbox.messages import (
@@ -79,6 +80,7 @@ class StudentProcess:
         self.ready: Ready | None = None
         """What the first worker said of its confinement, before any student code ran."""
         self.input_writes = 0
+        self.curves: list[Evidence] = []
         self.notes: list[str] = []
         self._defined: list[str] = []
         self._kinds: dict[str, str] = {}
@@ -103,6 +105,7 @@ class StudentProcess:
         # Checks that never end leave some time for those that come after them.
         left = max(0.0, self._submission_deadline - time.monotonic())
         self._start_clock(min(self._limits.check_seconds, left * SHARE_OF_WHAT_IS_LEFT))
+        self.curves = []
         self.ask(BeginCheck(seed=seed), b"", Done)
         self._checks_served += 1
 

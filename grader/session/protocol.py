@@ -23,6 +23,8 @@ class Job(msgspec.Struct, tag=True, tag_field="is", kw_only=True):
     check_seconds: float | None = None
     """Overrides the assignment's limit."""
     sandbox: SandboxMode = "auto"
+    chain: bool = False
+    """Whether the student's files for earlier assignments may be imported."""
 
 
 class Progress(msgspec.Struct, tag=True, tag_field="is", kw_only=True):

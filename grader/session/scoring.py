@@ -94,6 +94,7 @@ def _worst(outcomes: list[Outcome | None]) -> Outcome:
         seconds=sum(outcome.seconds for outcome in found),
         output="".join(outcome.output for outcome in found),
         truncated=any(outcome.truncated for outcome in found),
+        evidence=[shown for outcome in found for shown in outcome.evidence],
         state_dependent=any(outcome.state_dependent for outcome in found),
     )
 
@@ -120,7 +121,7 @@ def _result(
         message=message,
         hint="" if outcome.passed or outcome.unusable else outcome.hint or entry.check.hint,
         location=outcome.location,
-        evidence=evidence,
+        evidence=[*outcome.evidence, *evidence],
         detail=outcome.detail,
         because=because,
         state_dependent=outcome.state_dependent,

@@ -26,6 +26,7 @@ class Target(msgspec.Struct, kw_only=True):
         check_seconds: float | None,
         public_only: bool,
         sandbox: SandboxMode = "auto",
+        chain: bool = False,
     ) -> Job:
         """The job of grading it."""
         return Job(
@@ -36,17 +37,23 @@ class Target(msgspec.Struct, kw_only=True):
             check_seconds=check_seconds,
             public_only=public_only,
             sandbox=sandbox,
+            chain=chain,
         )
 
 
 def resolve_targets(
-    words: tuple[str, ...], *, assignment: str | None = None, course: str | None = None
+    words: tuple[str, ...],
+    *,
+    assignment: str | None = None,
+    course: str | None = None,
+    chain: bool = False,
 ) -> list[Target]:
     """The submissions that ``words`` name, in their order; every assignment's if there are none.
 
     A word is an assignment's id, a file, or a folder: a student's, holding one or more of the
     assignments. ``course`` defaults to the one around the current folder, or else around the first
-    target. Raises CourseError, saying what is wrong and what to do.
+    target. With ``chain`` an id means the folder of all the course's files, so that they can be
+    imported. Raises CourseError, saying what is wrong and what to do.
     """
     loaded = load_course(_course_root(words, course))
     wanted = None if assignment is None else course_assignment(loaded, assignment)
@@ -54,8 +61,8 @@ def resolve_targets(
         every = [wanted] if wanted else list(loaded.assignments.values())
         if not every:
             raise CourseError(f"the course in {loaded.root} has no assignments")
-        return [_target(loaded, one, one.stub) for one in every]
-    return [target for word in words for target in _resolve(word, loaded, wanted)]
+        return [_of_course(loaded, one, chain) for one in every]
+    return [target for word in words for target in _resolve(word, loaded, wanted, chain)]
 
 
 def _course_root(words: tuple[str, ...], course: str | None) -> Path:
@@ -72,10 +79,10 @@ def _course_root(words: tuple[str, ...], course: str | None) -> Path:
     raise problem
 
 
-def _resolve(word: str, course: Course, wanted: Assignment | None) -> list[Target]:
+def _resolve(word: str, course: Course, wanted: Assignment | None, chain: bool) -> list[Target]:
     path = Path(word).absolute()
     if word in course.assignments and not path.is_file():
-        return [_target(course, course.assignments[word], course.assignments[word].stub)]
+        return [_of_course(course, course.assignments[word], chain)]
     if not path.exists():
         if "/" not in word and "." not in word:
             course_assignment(course, word)  # raises, naming the ids that there are
@@ -111,6 +118,12 @@ def _is_named_for(path: Path, assignment: Assignment) -> bool:
     copies = name.removeprefix(stem)
     is_copy = name.startswith(stem) and not copies.strip(" ()-_0123456789")
     return is_copy or path.parent.name == assignment.id
+
+
+def _of_course(course: Course, assignment: Assignment, chain: bool) -> Target:
+    """The file that lies in the course itself, or with ``chain`` the folder around all of them."""
+    stub = assignment.stub
+    return _target(course, assignment, assignment.directory.parent if chain else stub)
 
 
 def _target(course: Course, assignment: Assignment, submission: Path) -> Target:

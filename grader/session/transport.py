@@ -6,6 +6,7 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
+from grader.report.model import Evidence
 from grader.sandbox.executor import Executor
 from grader.sandbox.messages import BeginCheck, Done, Raised, Request, Unusable
 from grader.session.errors import GraderFault
@@ -18,6 +19,9 @@ class Transport(Protocol):
 
     input_writes: int
     """How often a call wrote into what it was given."""
+
+    curves: list[Evidence]
+    """The losses of each training of this check."""
 
     def ask(
         self, request: Request, blob: bytes | bytearray, expected: type[R]
@@ -40,6 +44,7 @@ class InProcess:
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
         self.input_writes = 0
+        self.curves: list[Evidence] = []
 
     def ask(
         self, request: Request, blob: bytes | bytearray, expected: type[R]
@@ -52,6 +57,7 @@ class InProcess:
         pass
 
     def begin_check(self, seed: int) -> None:
+        self.curves = []
         self.ask(BeginCheck(seed=seed), b"", Done)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import sys
 import tomllib
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -14,7 +15,7 @@ from grader.audit.cases import SourceBench, collect
 from grader.course.loading import load_course
 from grader.course.model import Assignment
 from grader.diagnosis.catalogue import Catalogue
-from grader.session.diagnosing import diagnose
+from grader.session.diagnosing import FaultModules, Prober, diagnose
 
 from .rewriting import rewritten
 
@@ -26,9 +27,16 @@ def suite_of(assignment: Assignment) -> ModuleType:
     return sys.modules[collect(assignment)[-1].function.__module__]
 
 
+@cache
+def modules_of(name: str) -> FaultModules:
+    assignment = ASSIGNMENTS[name]
+    return FaultModules(Prober(suite_of(assignment)), assignment, Catalogue(assignment).source)
+
+
 def named(assignment: Assignment, source: str, seconds: float = 1.0) -> list[str]:
     bench = SourceBench(assignment, source, seed=1)
-    found = diagnose(bench, suite_of(assignment), seconds=seconds)
+    modules = modules_of(assignment.id)
+    found = diagnose(bench, suite_of(assignment), seconds=seconds, modules=modules)
     return found[0][0].faults if found else []
 
 

@@ -153,7 +153,7 @@ def not_gradable() -> Report:
 def hostile() -> Report:
     """A report in which every string is one that a student should not get away with."""
     data = msgspec.to_builtins(softmax_over_queries())
-    kept = {"type", "status", "visibility", "audience", "level", "because", "id"}
+    kept = {"type", "status", "visibility", "audience", "level", "because", "id", "kind"}
 
     def spoil(value: Any, key: str = "") -> Any:
         if isinstance(value, dict):
@@ -167,12 +167,18 @@ def hostile() -> Report:
     cells = [
         Evidence(demonstration=HOSTILE, name="weights", yours=[[HOSTILE, 1.0]], expected=[[1, 2]])
     ]
+    curves = [
+        Evidence(
+            demonstration=HOSTILE, name=HOSTILE, yours=[HOSTILE], expected=HOSTILE, kind="curve"
+        )
+    ]
     return msgspec.structs.replace(
         spoilt,
         checks=[
             *spoilt.checks,
             check("texts", Status.FAILED, evidence=texts, message="a"),
             check("cells", Status.FAILED, evidence=cells, message="b"),
+            check("curve", evidence=curves),
             check("skip", Status.SKIPPED, message=HOSTILE),
         ],
     )

@@ -43,6 +43,22 @@ def test_passed_checks_are_one_line_each_with_the_state_as_a_word():
     assert re.search(r"^  ok +Title of gradient +3/3$", plain(samples.full_marks()), re.M)
 
 
+@pytest.mark.parametrize("status", [Status.PASSED, Status.FAILED])
+def test_a_curve_is_one_line(status):
+    curve = Evidence(
+        demonstration="training",
+        name="loss",
+        yours=[1.234, 0.9, 0.711],
+        expected=0.693,
+        kind="curve",
+    )
+    endless = msgspec.structs.replace(curve, yours=[1.0, float("nan")], expected=None)
+    text = plain(samples.report([samples.check("training", status, evidence=[curve, endless])]))
+    lines = [line.strip() for line in text.splitlines()]
+    assert "loss 1.23 → 0.71, floor 0.69" in lines
+    assert "loss 1.00 → nan" in lines
+
+
 def test_everything_of_a_diagnosed_report_in_its_order():
     assert in_order(
         plain(samples.softmax_over_queries()),

@@ -30,10 +30,10 @@ class Layer(nn.Module):
         return out if scale is None else out * scale
 
 class Stack(nn.Module):
-    def __init__(self, width, depth):
+    def __init__(self, width, depth, dropout=0.0):
         super().__init__()
         self.embedding = nn.Embedding(7, width)
-        self.blocks = nn.ModuleList([Layer(width) for _ in range(depth)])
+        self.blocks = nn.ModuleList([Layer(width, dropout=dropout) for _ in range(depth)])
         self.head = nn.Linear(width, 7, bias=False)
         self.head.weight = self.embedding.weight
         self.unused = nn.Parameter(torch.ones(2))
@@ -51,7 +51,10 @@ LAYER = {
     "forward": FORWARD,
     "parameters": ["W_in", "W_out"],
 }
-STACK = {"options": ["width", "depth"], "forward": {"arguments": ["tokens"], "returns": ["logits"]}}
+STACK = {
+    "options": ["width", "depth", "dropout"],
+    "forward": {"arguments": ["tokens"], "returns": ["logits"]},
+}
 
 
 def local(name="Layer", **sizes):
@@ -140,6 +143,56 @@ class TestTheMirror:
         )
         module = hand_in(source, Twice={"forward": FORWARD}).Twice()
         assert module(torch.ones(1)) == 2
+
+
+class TestParts:
+    @pytest.fixture
+    def stack(self, student):
+        return student.Stack(width=4, depth=2)
+
+    @pytest.fixture
+    def same(self, stack):
+        same = local("Stack", width=4, depth=2)
+        same.load_state_dict(stack.state_dict())
+        return same
+
+    def test_give_what_theirs_give(self, stack, same):
+        x = torch.randn(2, 4)
+        assert torch.allclose(stack.blocks[1](x), same.blocks[1](x), atol=1e-6)
+        assert torch.allclose(stack.blocks[0].W_in(x), same.blocks[0].W_in(x), atol=1e-6)
+        assert torch.allclose(stack.blocks[0](x, scale=2.0), same.blocks[0](x, 2.0), atol=1e-6)
+
+    def test_gradients_of_inputs_and_parameters(self, stack, same):
+        mine = torch.randn(2, 4, requires_grad=True)
+        theirs = mine.detach().clone().requires_grad_()
+        stack.blocks[1](mine).square().sum().backward()
+        same.blocks[1](theirs).square().sum().backward()
+        assert torch.allclose(mine.grad, theirs.grad, atol=1e-5)
+        for (name, p), q in zip(stack.named_parameters(), same.parameters(), strict=True):
+            assert (p.grad is None) == (q.grad is None), name
+            assert q.grad is None or torch.allclose(p.grad, q.grad, atol=1e-5), name
+
+    def test_use_what_was_set_here(self, stack):
+        with torch.no_grad():
+            for parameter in stack.blocks[0].parameters():
+                parameter.zero_()
+        assert torch.equal(stack.blocks[0](torch.ones(1, 4)), torch.zeros(1, 4))
+
+    def test_their_errors_are_the_students(self, stack):
+        with pytest.raises(ValueError, match="another width") as caught:
+            stack.blocks[0](torch.ones(1, 5))
+        assert isinstance(caught.value, StudentError)
+        assert caught.value.frame.text == 'raise ValueError("another width")'
+
+    def test_train_and_evaluate_as_the_whole_does(self, student):
+        stack = student.Stack(width=4, depth=1, dropout=1.0)
+        x, bias = torch.randn(3, 4), stack.blocks[0].W_out.bias
+        assert torch.allclose(stack.blocks[0](x), bias.expand(3, 4))
+        stack.eval()
+        assert not torch.allclose(stack.blocks[0](x), bias.expand(3, 4))
+        stack.blocks[0].train()
+        with pytest.raises(RuntimeError, match="trains or evaluates as the whole"):
+            stack.blocks[0](x)
 
 
 class TestSettingParameters:

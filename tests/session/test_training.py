@@ -47,6 +47,14 @@ def test_a_model_learns_what_can_be_learned(model):
     assert losses[-1] < 0.1 < losses[0]
 
 
+def test_the_losses_and_their_floor_are_kept_for_the_report(model, hand_in):
+    losses = model.fit(counting(4), learning_rate=0.05, floor=0.5)
+    (curve,) = hand_in.last.take_evidence()
+    assert (curve.kind, curve.name, curve.expected) == ("curve", "loss", 0.5)
+    assert curve.yours == pytest.approx(losses, abs=1e-4)
+    assert hand_in.last.take_evidence() == []
+
+
 def test_the_mirror_holds_the_trained_parameters(model):
     before = {name: p.detach().clone() for name, p in model.named_parameters()}
     model.fit(counting(3), learning_rate=0.1)

@@ -1,0 +1,148 @@
+"""What the suites say of every submission under ``tests/submissions``, as ``expected.toml`` has it.
+
+Most are trusted source and run in this process; a few of each component go through the real ones.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tomllib
+from functools import cache
+from typing import Any
+
+import pytest
+
+from grader.audit.cases import Case, SourceBench, collect, run_case
+from grader.course.loading import load_course
+from grader.diagnosis.catalogue import Catalogue
+from grader.report.model import Status
+from grader.session.diagnosing import FaultModules, Prober, diagnose
+from grader.session.outcomes import Outcome
+
+from .conftest import ROOT
+
+THOROUGH = bool(os.environ.get("GRADER_SEEDS"))
+"""Whether every case of a check is tried on what has to be kept, and every name asked for, as CI
+does; else the first case, without training, and the names of the seeds."""
+SEED = 3
+CORPUS = ROOT / "tests" / "submissions"
+ASSIGNMENTS = load_course(ROOT).assignments
+
+
+def expectations() -> dict[str, dict[str, Any]]:
+    """What is expected of each submission, by component and file, such as ``mha/wrong/x.py``."""
+    return {
+        f"{component}/{name}": expected
+        for component in ASSIGNMENTS
+        for name, expected in tomllib.loads(
+            (CORPUS / component / "expected.toml").read_text("utf-8")
+        ).items()
+    }
+
+
+EXPECTED = expectations()
+GRADED = [name for name, expected in EXPECTED.items() if expected.get("graded")]
+NAMED = [
+    name
+    for name, expected in EXPECTED.items()
+    if "misconception" in expected and (THOROUGH or "/seeds/" in name)
+]
+
+
+@cache
+def cases_of(component: str) -> list[Case]:
+    return collect(ASSIGNMENTS[component])
+
+
+def bench_of(name: str, seed: int) -> SourceBench:
+    source = (CORPUS / name).read_text("utf-8")
+    return SourceBench(ASSIGNMENTS[name.split("/")[0]], source, seed=seed)
+
+
+def losses(name: str) -> dict[str, dict[str, Outcome]]:
+    """Failed checks by family and id, as far as they are needed to decide what is expected."""
+    expected, bench = EXPECTED[name], bench_of(name, SEED)
+    lost: dict[str, dict[str, Outcome]] = {}
+    seen: set[str] = set()
+    for case in cases_of(name.split("/")[0]):
+        family = case.check.family
+        wanted = family in expected["wrong"] and family not in lost
+        quick = case.check_id not in seen and family != "training"
+        kept = family in expected["keeps"] and (THOROUGH or quick)
+        seen.add(case.check_id)
+        if (wanted or kept) and not (outcome := run_case(case, bench)).passed:
+            lost.setdefault(family, {})[case.check_id] = outcome
+    return lost
+
+
+def words(outcome: Outcome) -> str:
+    return f"{outcome.message} {outcome.detail}"
+
+
+@pytest.mark.parametrize("component", ASSIGNMENTS)
+def test_every_submission_is_expected(component):
+    folder = CORPUS / component
+    files = {
+        f"{kind}/{path.name}"
+        for kind in ("wrong", "seeds")
+        for path in (folder / kind).glob("*.py")
+    }
+    names = {
+        name.removeprefix(f"{component}/") for name in EXPECTED if name.startswith(f"{component}/")
+    }
+    assert names == files
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_what_is_lost_kept_and_said(name):
+    expected = EXPECTED[name]
+    lost = losses(name)
+    assert set(expected["wrong"]) <= lost.keys()
+    assert {
+        check: words(outcome)
+        for family in expected["keeps"]
+        for check, outcome in lost.get(family, {}).items()
+    } == {}
+    if "says" in expected and "misconception" not in expected:
+        said = [words(outcome) for checks in lost.values() for outcome in checks.values()]
+        assert any(re.search(expected["says"], text) for text in said), said
+
+
+@cache
+def modules_of(component: str) -> FaultModules:
+    suite = sys.modules[cases_of(component)[-1].function.__module__]
+    assignment = ASSIGNMENTS[component]
+    return FaultModules(Prober(suite), assignment, Catalogue(assignment).source)
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_what_is_named(name):
+    expected = EXPECTED[name]
+    believed = set(expected["misconception"].split(" + "))
+    modules = modules_of(name.split("/")[0])
+    found = diagnose(bench_of(name, SEED), None, seconds=0.3, modules=modules)
+    faults = set(found[0][0].faults) if found else set()
+    # How many pairs there is time for depends on the machine.
+    if len(believed) == 1 and expected.get("named", True):
+        assert believed <= faults
+        assert re.search(expected.get("says", ""), found[0][0].message)
+    else:
+        assert not faults or believed & faults
+
+
+@pytest.mark.parametrize("name", GRADED)
+def test_what_the_real_processes_say(name, grade):
+    expected = EXPECTED[name]
+    component = name.split("/")[0]
+    report = grade(CORPUS / name, ROOT, component)
+    lost = {check.family for check in report.checks if check.status != Status.PASSED}
+    assert set(expected["wrong"]) <= lost
+    assert not lost & set(expected["keeps"])
+    said = [f"{check.message} {check.detail}" for check in report.checks]
+    said += [f"{' + '.join(entry.faults)}: {entry.message}" for entry in report.diagnosis]
+    assert any(re.search(expected.get("says", ""), text) for text in said)
+    if "misconception" in expected:
+        (diagnosis,) = report.diagnosis
+        assert expected["misconception"] in diagnosis.faults
