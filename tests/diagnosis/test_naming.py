@@ -119,6 +119,17 @@ def test_a_known_fault_beside_an_unknown_one_is_named_and_is_not_said_to_be_all(
     assert not diagnosis.complete
 
 
+@pytest.mark.parametrize("name", ASSIGNMENTS)
+def test_every_probe_works_on_the_reference(name: str) -> None:
+    modules = modules_of(name)
+    source = Catalogue(ASSIGNMENTS[name]).source
+
+    seen = [modules.observe(source, number) for number in range(len(modules.prober))]
+
+    # An error without a message was raised on purpose.
+    assert [f"{one.error}: {one.message}" for one in seen if one.message] == []
+
+
 def test_a_right_answer_gets_no_claim() -> None:
     assignment = ASSIGNMENTS["attention"]
 

@@ -660,7 +660,7 @@ def probe_key_mask(student, draw, leading, queries, keys, **sizes):
     return results(student, arguments, mask=draw.mask(keys))
 
 
-@probe(*CROSS)
+@probe(*CROSS, {"leading": (4, 2), "queries": 3, "keys": 5, "width": 4, "value_width": 6})
 def probe_mask_of_one_row(student, draw, leading, queries, keys, **sizes):
     arguments = inputs(draw, *leading, queries=queries, keys=keys, **sizes)
     return results(student, arguments, mask=draw.mask(*leading[:-1], 1, 1, keys))
