@@ -31,9 +31,8 @@ MOST_FAULTS = 3
 class Match(msgspec.Struct, kw_only=True):
     """The faults whose behaviour a submission shows, together."""
 
-    faults: list[Fault]
-    alternatives: list[Fault]
-    """Faults that cannot be told from one of ``faults`` by any probe."""
+    faults: list[list[Fault]]
+    """One class a misconception: a fault, and those that no probe tells from it."""
     exactness: float
     probes: int
     """On how many probes it differs from the reference, as they do."""
@@ -82,7 +81,7 @@ class Matcher:
         faults = self._needed(found, explained)
         exactness = self._compare(faults, explained)
         assert exactness is not None
-        sure, alternatives = [], []
+        sure = []
         for fault in faults:
             others = list(self._in_place_of(fault, faults, explained))
             if (
@@ -90,13 +89,11 @@ class Matcher:
                 and not self._is_contradicted(fault, faults, explained)
                 and all(self._alike(fault, other) for other in others)
             ):
-                sure.append(fault)
-                alternatives += others
+                sure.append([fault, *others])
         if not sure:
             return None
         return Match(
             faults=sure,
-            alternatives=alternatives,
             exactness=exactness,
             probes=sum(number < explained for number in self._odd),
             complete=explained == len(self._student) and len(sure) == len(faults),

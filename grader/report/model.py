@@ -151,7 +151,10 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
-    """A misconception that the submission's behaviour matches, and no other known one does."""
+    """A misconception that the submission's behaviour matches, with the others of its report.
+
+    ``faults`` are those that cannot be told apart, of which it is one.
+    """
 
     faults: list[str]
     message: str

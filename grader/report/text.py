@@ -97,8 +97,7 @@ def _report(page: Page, report: Report) -> None:
     _title(page, report)
     if report.status == "not-started":
         return
-    for diagnosis in report.diagnosis:
-        _diagnosis(page, diagnosis, report.audience)
+    _diagnoses(page, report.diagnosis, report.audience)
     _checks(page, report.checks)
     if report.output.text:
         page.blank()
@@ -123,22 +122,30 @@ def _title(page: Page, report: Report) -> None:
         page.say(note, indent=2, label="Note: ")
 
 
-def _diagnosis(page: Page, diagnosis: Diagnosis, audience: Audience) -> None:
+def _diagnoses(page: Page, diagnoses: Sequence[Diagnosis], audience: Audience) -> None:
+    if not diagnoses:
+        return
     page.blank()
-    page.heading("Most likely misconception")
-    page.say(diagnosis.message, indent=2)
-    page.say(diagnosis.belief, indent=2, label="The belief behind it: ")
-    page.say(diagnosis.hint, indent=2, label="Hint: ", style="cyan")
-    agreement = "exactly" if diagnosis.exactness == 0 else f"to within {diagnosis.exactness:.1e}"
+    page.heading("Most likely misconception" + ("s" if len(diagnoses) > 1 else ""))
+    for number, diagnosis in enumerate(diagnoses):
+        if number:
+            page.blank()
+        page.say(diagnosis.message, indent=2)
+        page.say(diagnosis.belief, indent=2, label="The belief behind it: ")
+        page.say(diagnosis.hint, indent=2, label="Hint: ", style="cyan")
+        if audience is Audience.INSTRUCTOR:
+            page.say(" or ".join(diagnosis.faults), indent=2, label="Fault: ")
+    if len(diagnoses) > 1:
+        page.blank()
+    one = diagnoses[0]
+    agreement = "exactly" if one.exactness == 0 else f"to within {one.exactness:.1e}"
     page.say(
-        f"Your code behaves like this {agreement} on {_count(diagnosis.probes, 'probe')}, "
+        f"Your code behaves like this {agreement} on {_count(one.probes, 'probe')}, "
         "and like no other misconception known here.",
         indent=2,
     )
-    if not diagnosis.complete:
+    if not one.complete:
         page.say("It does not explain everything: something else is wrong too.", indent=2)
-    if audience is Audience.INSTRUCTOR:
-        page.say(" + ".join(diagnosis.faults), indent=2, label="Fault: ")
 
 
 def _checks(page: Page, checks: Sequence[CheckResult]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from grader.course.model import Assignment
-from grader.diagnosis.catalogue import Catalogue
+from grader.diagnosis.catalogue import Catalogue, Fault
 from grader.diagnosis.matching import Match, Matcher
 from grader.diagnosis.probes import (
     Signature,
@@ -123,9 +123,9 @@ class FaultModules:
 def diagnose(
     bench: Bench, suite: Any, *, seconds: float = 1.0, modules: FaultModules | None = None
 ) -> list[tuple[Diagnosis, frozenset[str]]]:
-    """The misconception that the submission on ``bench`` shows: one entry, or none.
+    """The misconceptions that the submission on ``bench`` shows together: an entry each, or none.
 
-    With it come the families of checks that it is known to fail. ``modules`` are those of another
+    With each come the families of checks that it is known to fail. ``modules`` are those of another
     submission to the same suite, so that what was observed need not be observed again.
 
     Raises WorkerLost, OutOfTime, SubmissionUnusable where the submission cannot be probed, and
@@ -144,8 +144,7 @@ def diagnose(
     match = Matcher(catalogue, student, modules.observe).match(seconds)
     if match is None:
         return []
-    families = frozenset(family for fault in match.faults for family in fault.fails)
-    return [(_words(match), families)]
+    return [(_words(match, alike), frozenset(alike[0].fails)) for alike in match.faults]
 
 
 def _describe(error: Exception) -> Signature | None:
@@ -161,13 +160,12 @@ def _describe(error: Exception) -> Signature | None:
     return describe_error([base.__name__ for base in type(error).__mro__], str(error), "")
 
 
-def _words(match: Match) -> Diagnosis:
-    faults = [*match.faults, *match.alternatives]
+def _words(match: Match, alike: list[Fault]) -> Diagnosis:
     return Diagnosis(
-        faults=[fault.slug for fault in faults],
-        message=" ".join(fault.message for fault in match.faults),
-        hint=" ".join(fault.hint for fault in match.faults),
-        belief=" ".join(fault.belief for fault in match.faults),
+        faults=[fault.slug for fault in alike],
+        message=alike[0].message,
+        hint=alike[0].hint,
+        belief=alike[0].belief,
         exactness=match.exactness,
         probes=match.probes,
         complete=match.complete,

@@ -37,7 +37,7 @@ def named(assignment: Assignment, source: str, seconds: float = 1.0) -> list[str
     bench = SourceBench(assignment, source, seed=1)
     modules = modules_of(assignment.id)
     found = diagnose(bench, suite_of(assignment), seconds=seconds, modules=modules)
-    return found[0][0].faults if found else []
+    return [slug for diagnosis, _ in found for slug in diagnosis.faults]
 
 
 @pytest.mark.parametrize("name", ASSIGNMENTS)
