@@ -254,5 +254,5 @@ def _is_one(sums: torch.Tensor, tol: float) -> bool:
 
 
 def _some(values: torch.Tensor, count: int = 6) -> str:
-    shown = ", ".join(f"{float(v):.3f}" for v in values.flatten()[:count])
+    shown = ", ".join(f"{float(v):.3f}" for v in values.detach().flatten()[:count])
     return f"{shown}, ..." if values.numel() > count else shown
