@@ -54,6 +54,7 @@ def assert_rows_sum_to_one(
     ``axes`` names the axes, the last ones first from the end, for the message if another one sums
     to 1 instead.
     """
+    weights = weights.detach()
     assert_finite(weights, "weights")
     sums = weights.double().sum(-1)
     if bool((weights < -tol).any()):
@@ -254,5 +255,5 @@ def _is_one(sums: torch.Tensor, tol: float) -> bool:
 
 
 def _some(values: torch.Tensor, count: int = 6) -> str:
-    shown = ", ".join(f"{float(v):.3f}" for v in values.detach().flatten()[:count])
+    shown = ", ".join(f"{float(v):.3f}" for v in values.flatten()[:count])
     return f"{shown}, ..." if values.numel() > count else shown
