@@ -54,6 +54,7 @@ def assert_rows_sum_to_one(
     ``axes`` names the axes, the last ones first from the end, for the message if another one sums
     to 1 instead.
     """
+    weights = weights.detach()
     assert_finite(weights, "weights")
     sums = weights.double().sum(-1)
     if bool((weights < -tol).any()):

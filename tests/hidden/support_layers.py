@@ -265,6 +265,14 @@ def lifted(mask: torch.Tensor) -> torch.Tensor:
     return mask.unsqueeze(1) if mask.dim() == 3 else mask
 
 
+def undone_by_mask(output: torch.Tensor, mask: torch.Tensor | None) -> bool:
+    """Whether a mask has made NaN or infinity, which the checks of masks are there for.
+
+    Where a student's output is compared with another one of theirs, that costs no more points.
+    """
+    return mask is not None and not bool(output.isfinite().all())
+
+
 def assert_equals_reference(
     setting: Setting,
     student: Any,

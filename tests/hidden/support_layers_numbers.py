@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from support_layers import Setting, mask_of_rank
+from support_layers import Setting, mask_of_rank, undone_by_mask
 
 from grader.suite import (
     CheckFailure,
@@ -73,6 +73,8 @@ def assert_dtype_kept(
         wanted = setting.output(setting.build(student, weights), x.float(), mask)
         output = setting.output(setting.build(student, weights, dtype=dtype), x.to(dtype), mask)
         assert_dtype(output, dtype, "output")
+        if undone_by_mask(wanted, mask):
+            continue
         name = str(dtype).removeprefix("torch.")
         words = f"In {name} your output is not what it is in float32."
         assert_close(output, wanted, "output", message=words)
@@ -157,9 +159,13 @@ def assert_any_layout(setting: Setting, student: Any, draw: Any, batch: int, len
         (draw.normal(batch, length, 2 * width)[..., ::2], None),
     ):
         whole = None if given is None else given.contiguous()
+        output = setting.output(made, x, given, as_it_lies=True)
+        wanted = setting.output(made, x.contiguous(), whole)
+        if undone_by_mask(wanted, given):
+            continue
         assert_close(
-            setting.output(made, x, given, as_it_lies=True),
-            setting.output(made, x.contiguous(), whole),
+            output,
+            wanted,
             "output",
             message="The output depends on how x or the mask lie in memory.",
         )

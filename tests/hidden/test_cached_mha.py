@@ -824,6 +824,14 @@ def test_two_prompts(student, draw):
         assert_close(torch.cat(output, dim=1), expected, "output", message=words)
 
 
+LARGE = {
+    "many-sequences": (300, 4, 2),
+    "many-heads": (2, 300, 300),
+    "a-wide-head": (2, 300, 1),
+}
+"""B, C and H beyond the 256 up to which Python keeps one object for each whole number."""
+
+
 @check(
     "cache",
     points=1,
@@ -831,9 +839,18 @@ def test_two_prompts(student, draw):
     hint="Which calls does the handout allow with use_cache? Is one of them refused?",
 )
 @pytest.mark.parametrize(
-    "kind", ["query-as-key-value", "its-own-offset", "no-dropout-in-training", "dropout-in-eval"]
+    "kind",
+    [
+        *("query-as-key-value", "its-own-offset", "no-dropout-in-training", "dropout-in-eval"),
+        *LARGE,
+    ],
 )
 def test_allowed_with_a_cache(student, draw, kind):
+    if kind in LARGE:
+        batch, width, heads = LARGE[kind]
+        mine = module(student, random_weights(draw, width), embed_dim=width, num_heads=heads)
+        decode(mine, draw.normal(batch, 3, width), [2, 1])
+        return
     dropout = 0.5 if kind == "dropout-in-eval" else 0.0
     mine = module(student, random_weights(draw), dropout=dropout)
     if kind == "no-dropout-in-training":
@@ -885,13 +902,23 @@ def test_tokens_of_another_shape(student, draw, kind):
     right = draw.normal(B, T, C), draw.normal(B, S, C)
     run(mine, *right)
     if kind == "query":
-        wrong = [((T, C),), ((B, H, T, C),), ((B, T, C + H),)]
+        wrong = [((C,),), ((T, C),), ((B, H, T, C),), ((B, T, C + H),)]
+        # With other tokens as keys no look at those finds the mistake.
+        wrong += [((B, T, C + H), (B, S, C)), ((B, T, C - H), (B, S, C))]
         when = "query is not (B, T, C)"
     elif kind == "no-token":
         wrong = [((B, 0, C),), ((B, 0, C), (B, S, C))]
         when = "query holds no token"
     else:
-        keys = [(S, C), (B, S, C - H), (B + 1, S, C), (1, S, C)]
+        keys = [
+            (S, C),
+            (B, C),
+            (B, S, 1, C),
+            (B, S, C - H),
+            (B, S, C + H),
+            (B + 1, S, C),
+            (1, S, C),
+        ]
         wrong = [*(((B, T, C), shape) for shape in keys), ((1, T, C), (B, S, C))]
         when = "key_value is not (B, S, C) with the query's B"
     for shapes in wrong:
@@ -1132,13 +1159,21 @@ def test_cached_positions_go_on(student, draw, cached):
     title="A cache of another batch, another number or another width of heads raises ValueError",
     hint="Which three sizes of a cache's key have to be this call's and this module's own?",
 )
-@pytest.mark.parametrize("kind", ["batch", "one-sequence", "heads", "width"])
+@pytest.mark.parametrize(
+    "kind", ["batch", "one-sequence", "fewer-heads", "more-heads", "narrower", "wider"]
+)
 def test_cache_of_another_module(student, draw, kind):
     mine = module(student, random_weights(draw))
     x = draw.normal(B, T, C)
     _, own = step(mine, draw.normal(B, 3, C), causal=True)
     step(mine, x, cache=own, causal=True)
-    width, heads = {"heads": (2 * D, 2), "width": (H * 4, H)}.get(kind, (C, H))
+    others = {
+        "fewer-heads": ((H - 1) * D, H - 1),
+        "more-heads": ((H + 1) * D, H + 1),
+        "narrower": (H * (D - 4), H),
+        "wider": (H * (D + 4), H),
+    }
+    width, heads = others.get(kind, (C, H))
     batch = {"batch": B + 1, "one-sequence": 1}.get(kind, B)
     other = module(student, random_weights(draw, width), embed_dim=width, num_heads=heads)
     _, cache = step(other, draw.normal(batch, 3, width), causal=True)
@@ -1187,6 +1222,8 @@ def test_dropout_on_the_weights(student, draw):
     mine, query = module(student, weights, dropout=rate), draw.normal(B, queries, C)
     kept = run(mine, query, key_value)
     assert_shape(kept, [("B", B), ("T", queries), ("C", C)], "output")
+    if bool((kept == 0).any()):
+        raise CheckFailure("In eval some weight is 0 already, so that nobody can see it dropped.")
     mine.train()
     first, second = run(mine, query, key_value), run(mine, query, key_value)
     if torch.equal(first, kept):

@@ -524,6 +524,14 @@ def test_no_leak_from_later_keys(student, draw, mode):
         seen = to_value is not None and bool((to_value[:, : place + 1] != 0).all())
         if mode is evaluating and not seen:
             raise CheckFailure("A query does not see the keys that it may see.")
+    if mode is evaluating:
+        # What is detached leaks too, though no gradient tells.
+        query, key, value = arguments
+        later = key.clone()
+        later[:, -1] = draw.normal(*later[:, -1].shape)
+        before, after = (call(query, tensor, value)[:, :-1] for tensor in (key, later))
+        words = "A query's output depends on later keys: the future leaks."
+        assert_close(after, before, "output", message=words)
 
 
 # -- numbers ---------------------------------------------------------------------------------------

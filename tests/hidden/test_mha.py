@@ -75,8 +75,9 @@ def assert_equals_reference(student, reference, draw, arguments, heads=H, mask=N
     """With the same random weights, output and weights are the reference's."""
     weights = random_weights(draw, arguments[0].shape[-1])
     options = {} if mask is None else {"mask": mask}
-    output, shares = build(student, weights, heads=heads)(*arguments, **options)
+    # First, lest a module that writes into its inputs spoil the expected result.
     wanted_output, wanted_shares = build(reference, weights, heads=heads)(*arguments, **options)
+    output, shares = build(student, weights, heads=heads)(*arguments, **options)
     assert_close(shares, wanted_shares, "weights")
     assert_close(output, wanted_output, "output")
 
@@ -143,7 +144,7 @@ def test_parameters_are_trained(student, reference, draw):
     arguments, weights = inputs(draw), random_weights(draw, C)
     cotangent = draw.normal(B, T, C)
     made, wanted = (build(module, weights, heads=H) for module in (student, reference))
-    for module in (made, wanted):
+    for module in (wanted, made):
         output, _ = module(*arguments)
         assert_shape(output, SHAPES["output"], "output")
         if not output.requires_grad:
@@ -562,6 +563,7 @@ def test_no_leak_from_later_tokens(student, draw, batch):
 
         def only_this_token(output, place=place):
             assert_shape(output, names, "output")
+            assert_finite(output.detach(), "output")
             return torch.zeros_like(output).index_fill_(1, torch.tensor([place]), 1.0)
 
         (gradient,) = gradients(call, (x,), only_this_token)
@@ -871,7 +873,9 @@ def test_inputs_that_are_not_contiguous(student, draw):
     assert_close(made(query, key, value)[0], wanted, "output", message=words)
     output, _ = made(query, key, value, mask=mask)
     wanted, _ = made(query, key, value, mask=mask.contiguous())
-    assert_close(output, wanted, "output", message=words)
+    # What a mask does to numbers is looked at elsewhere.
+    if bool(wanted.isfinite().all()):
+        assert_close(output, wanted, "output", message=words)
 
 
 @check(
