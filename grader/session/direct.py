@@ -17,7 +17,7 @@ import torch
 
 from grader.course.model import Export
 from grader.diagnosis.probes import Signature, describe_error
-from grader.sandbox.executor import set_by_name
+from grader.sandbox.executor import WrongWeights, set_by_name
 from grader.session.errors import CheckFailure
 from grader.session.returns import check_returned
 
@@ -48,6 +48,8 @@ class DirectStudent:
         for frame, number in traceback.walk_tb(error.__traceback__):
             if frame.f_globals.get("__name__") == self._module.__name__:
                 line = self._lines[number - 1].strip()
+        if isinstance(error, WrongWeights):
+            return describe_error(["TypeError"], str(error), "")
         names = [base.__name__ for base in type(error).__mro__ if base.__module__ == "builtins"]
         return describe_error(names, str(error), line)
 

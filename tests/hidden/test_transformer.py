@@ -896,7 +896,8 @@ def test_trained_model(student, draw):
                 parameter.copy_(draw.normal(*parameter.shape, std=START))
     model.train()
     batches = _sequences(draw, STEPS * BATCH).view(STEPS, BATCH, 2 * HALF)
-    model.fit(batches, learning_rate=RATE)
+    floor = FLOOR * (HALF - 1) / (2 * HALF - 1)
+    model.fit(batches, learning_rate=RATE, floor=floor)
     model.eval()
     tokens = _sequences(draw, 256)
     with torch.no_grad():
