@@ -41,6 +41,7 @@ def find_helpers(
     assignment: Assignment,
     *,
     earlier: Iterable[Assignment] = (),
+    later: Iterable[Assignment] = (),
     chain: bool = False,
 ) -> Helpers:
     """Modules beside ``main``, which is ``name`` of ``tree``; and notes on those not taken.
@@ -49,9 +50,9 @@ def find_helpers(
     zip that was handed in, what is imported and then the rest. ``written`` are files that the main
     notebook writes; they come before files of the same name. The student's files for ``earlier``
     assignments are no helpers; with ``chain`` those that are imported are taken from wherever in
-    ``tree`` they would be found to be graded.
+    ``tree`` they would be found to be graded. Those for ``later`` ones are helpers where imported.
     """
-    search = _Search(tree, name, main, written, assignment, earlier, chain)
+    search = _Search(tree, name, main, written, assignment, earlier, later, chain)
     pending = deque(_top_names(main.text))
     asked: set[str] = set()
     while pending and len(asked) < MAX_IMPORTS:
@@ -79,11 +80,13 @@ class _Search:
         written: dict[str, Code],
         assignment: Assignment,
         earlier: Iterable[Assignment],
+        later: Iterable[Assignment],
         chain: bool,
     ) -> None:
         self.tree = tree
         self.name = name
         self.earlier = {other.file.removesuffix(".py"): other for other in earlier}
+        self.later = {other.file.removesuffix(".py"): other for other in later}
         self.chain = chain
         self.uses: list[str] = []
         self.unchained: list[str] = []
@@ -179,6 +182,9 @@ class _Search:
         if other is not None and defines_any(code.text, other):
             if imported:
                 self.unchained.append(module)
+            return []
+        other = self.later.get(module)
+        if other is not None and not imported and defines_any(code.text, other):
             return []
         self.helpers[module.casefold()] = SourceFile.of(code, data, name=shown(name), module=module)
         return [code.text]

@@ -46,11 +46,13 @@ def read_submission(
     assignment: Assignment,
     *,
     earlier: Sequence[Assignment] = (),
+    later: Sequence[Assignment] = (),
     chain: bool = False,
 ) -> Submission:
     """What lies at ``path``: a ``.py`` or ``.ipynb`` file, a folder, or a ``.zip`` of one.
 
-    With ``chain`` the student's files for ``earlier`` assignments can be imported, else not.
+    With ``chain`` the student's files for ``earlier`` assignments can be imported, else not; those
+    for ``later`` ones count only where they are imported.
     Raises ``NotGradable`` wherever that gives no code to grade.
     """
     label = shown(Path(os.path.abspath(path)).name) or "/"
@@ -60,7 +62,9 @@ def read_submission(
     if code.empty:
         raise NotGradable(f"{shown(name)!r}: the file is empty. Hand in your answer in it.")
     main = SourceFile.of(code, data, name=shown(name), module=assignment.file.removesuffix(".py"))
-    helpers = find_helpers(tree, name, main, code.written, assignment, earlier=earlier, chain=chain)
+    helpers = find_helpers(
+        tree, name, main, code.written, assignment, earlier=earlier, later=later, chain=chain
+    )
     digest = hashlib.sha256()
     for file in (main, *helpers.files):
         digest.update(f"{file.module}\0{file.digest}\n".encode())

@@ -175,6 +175,7 @@ def submission_bench(
     *,
     seed: int,
     earlier: Sequence[Assignment] = (),
+    later: Sequence[Assignment] = (),
     chain: bool = False,
     sandbox: SandboxMode = "auto",
 ) -> Bench:
@@ -183,7 +184,7 @@ def submission_bench(
     Raises NotGradable, and CourseError for a course that workers could read.
     """
     _refuse_readable([path, assignment.reference, assignment.hidden_suite])
-    submission = read_submission(path, assignment, earlier=earlier, chain=chain)
+    submission = read_submission(path, assignment, earlier=earlier, later=later, chain=chain)
     directory.mkdir(mode=0o755)
     main = stage(submission, directory)
     process = StudentProcess(

@@ -59,7 +59,7 @@ def grade(
     SandboxError where the grader itself failed.
     """
     started_at, started = datetime.now(UTC), time.monotonic()
-    assignment, earlier = _assignment(job)
+    assignment, earlier, later = _assignment(job)
     run = _Run(assignment, on_progress)
     with tempfile.TemporaryDirectory(prefix="grader-") as directory:
         Path(directory).chmod(0o755)
@@ -72,6 +72,7 @@ def grade(
                 seed=job.seed,
                 sandbox=job.sandbox,
                 earlier=earlier,
+                later=later,
                 chain=job.chain,
             )
             message = ""
@@ -94,16 +95,16 @@ def grade(
     )
 
 
-def _assignment(job: Job) -> tuple[Assignment, list[Assignment]]:
-    """The assignment to grade, and those that come before it in the course."""
+def _assignment(job: Job) -> tuple[Assignment, list[Assignment], list[Assignment]]:
+    """The assignment to grade, and those that come before and after it in the course."""
     course = load_course(Path(job.course))
     assignment = course_assignment(course, job.assignment)
-    ids = list(course.assignments)
-    earlier = [course.assignments[id] for id in ids[: ids.index(assignment.id)]]
+    others = list(course.assignments.values())
+    place = others.index(assignment)
     if job.check_seconds is not None:
         limits = msgspec.structs.replace(assignment.limits, check_seconds=job.check_seconds)
         assignment = msgspec.structs.replace(assignment, limits=limits)
-    return assignment, earlier
+    return assignment, others[:place], others[place + 1 :]
 
 
 class _Run(Checks):

@@ -182,3 +182,11 @@ def test_a_helper_that_only_shares_the_name_is_a_helper(run):
     reports, _ = run({"scale.py": helper, "twice.py": own}, "--assignment", "twice")
 
     assert points(reports["twice"]) == (6, 6)
+
+
+@pytest.mark.parametrize("chain", [[], ["--chain"]], ids=["alone", "chained"])
+def test_the_answer_to_a_later_assignment_is_no_part_of_an_earlier_one(run, chain):
+    reports, _ = run({"scale.py": RIGHT, "twice.py": CHAINED, "mine.py": "three = 3\n"}, *chain)
+
+    files = [file["name"] for file in reports["scale"]["submission"]["files"]]
+    assert files == ["scale.py", "mine.py"]
