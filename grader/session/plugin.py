@@ -162,5 +162,5 @@ def reference(request: pytest.FixtureRequest) -> Student:
 
 @pytest.fixture
 def forbidden_uses(request: pytest.FixtureRequest) -> list[Any]:
-    """Where the submission uses what its assignment forbids, found without running it."""
+    """Where the submission uses what its assignment forbids: grows while calls are made."""
     return _bench(request).forbidden_uses
