@@ -89,7 +89,10 @@ def _owner(name: str) -> tuple[Any, str]:
 
 def _composite(operator: str) -> Any:
     """The operator's overload, if it has but one, and is made of others; else None."""
-    packet = getattr(torch.ops.aten, operator, None)
-    overload = getattr(packet, "default", None)
+    overload = getattr(getattr(torch.ops.aten, operator, None), "default", None)
     key = torch._C.DispatchKey.CompositeImplicitAutograd
-    return overload if overload is not None and overload.has_kernel_for_dispatch_key(key) else None
+    try:
+        found = overload is not None and overload.has_kernel_for_dispatch_key(key)
+    except RuntimeError:  # TorchScript's own operators
+        return None
+    return overload if found else None

@@ -299,6 +299,13 @@ def test_a_zip_that_reaches_out_the_windows_way(
     assert "outside of it" in refusal(path, attention)
 
 
+@pytest.mark.parametrize("name", ["x" * 253 + ".py", "x" * 300 + "/a.py", "\xe9" * 127 + ".py"])
+def test_a_name_that_no_disk_takes(tmp_path: Path, attention: Assignment, name: str) -> None:
+    path = zipped(tmp_path / "a.zip", ("attention.py", ANSWER), (name, "x = 1\n"))
+    assert list(staged(path, attention, tmp_path / "staged")) == ["attention.py"]
+    assert "its name is too long" in " ".join(read_submission(path, attention).notes)
+
+
 def test_a_name_that_is_cut_at_nul(tmp_path: Path, attention: Assignment) -> None:
     path = zipped(tmp_path / "a.zip", ("attention.py", ANSWER), ("attention.pyX.txt", "x = 1\n"))
     assert "twice" in refusal(renamed(path, b".pyX.txt", b".py\0.txt"), attention)

@@ -88,6 +88,10 @@ def test_in_every_mode(run, mode):
             ["enable_gqa="],
         ),
         ("def call(*_): pass", "torch.nowhere.at_all", []),
+        ("def call(q, k, v): return torch.add(q, k)", "torch.add", ["torch.add"]),
+        ("def call(q, k, v): return torch.addcmul(q, k, v)", "torch.addcmul", ["torch.addcmul"]),
+        ("def call(q, k, v): return F.softmax(q, -1)", "torch.softmax", []),
+        ("def call(q, k, v): return q @ k.mT", "torch.matmul", ["torch.matmul"]),
     ],
 )
 def test_what_the_assignment_names_and_nothing_else(run, source, forbidden, expected):
