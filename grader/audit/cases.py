@@ -19,6 +19,7 @@ from grader.course.model import Assignment, CourseError
 from grader.report.model import Status
 from grader.sandbox import loading
 from grader.sandbox.executor import Executor
+from grader.sandbox.forbidden import find_forbidden
 from grader.sandbox.messages import ForbiddenUse
 from grader.session.bench import Bench
 from grader.session.checks import Check, declared_check
@@ -63,7 +64,7 @@ class SourceBench(Bench):
 
     @property
     def forbidden_uses(self) -> list[ForbiddenUse]:
-        return loading.find_forbidden(self._source, self.assignment.forbidden)
+        return find_forbidden(self._source, self.assignment.forbidden)
 
 
 def collect(assignment: Assignment) -> list[Case]:

@@ -147,6 +147,8 @@ def _none_found(
             f"{shown((linked or tree.links)[0])!r} is a symbolic link, and links are not "
             f"followed. {advice}"
         )
+    if tree.others and not files:
+        return NotGradable(f"{shown(tree.others[0])!r} is not a regular file. {advice}")
     if files:
         shown_files = [shown(name) for name in files]
         return NotGradable(
@@ -154,6 +156,8 @@ def _none_found(
             f"{few(_quoted(shown_files), most=10)}. {advice}",
             shown_files,
         )
+    if zips := [name for name in tree.files if suffix_of(name) == ".zip"]:
+        advice += f" ({shown(zips[0])!r} is not opened: a zip may be all there is, and hold none.)"
     return NotGradable(f"There is no .py or .ipynb file in {tree.label!r}. {advice}")
 
 

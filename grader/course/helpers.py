@@ -18,6 +18,8 @@ from .tree import Beside, Tree, shown
 
 MAX_HELPERS = 20
 MAX_IMPORTS = 500
+MAX_NAME_BYTES = 255
+"""Of a file or folder; a zip can hold longer ones than a disk."""
 
 _RESERVED = frozenset({"torch", "numpy", "pytest", "grader", "einops"})
 
@@ -194,6 +196,8 @@ class _Search:
             return "a file of tests or of Python's own start"
         if top.casefold() == self.main.module.casefold() or module.casefold() in self.helpers:
             return "another file has its name"
+        if any(len(part.encode()) > MAX_NAME_BYTES for part in path.parts):
+            return "its name is too long"
         if _is_taken(top):
             return "it would hide a library"
         return None

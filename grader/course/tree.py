@@ -30,12 +30,16 @@ _IGNORED = {"__pycache__", "__MACOSX", "venv", "env", "node_modules", "site-pack
 
 
 class Tree(ABC):
-    """Named files; ``files`` are those that may matter, ``links`` are symbolic links."""
+    """Named files: ``files`` are those that may matter, ``links`` what is a symbolic link instead.
+
+    ``others`` would matter too, if they were not named pipes, devices and the like.
+    """
 
     def __init__(self, label: str) -> None:
         self.label = label
         self.files: list[str] = []
         self.links: list[str] = []
+        self.others: list[str] = []
         self.truncated = False
 
     @abstractmethod
@@ -67,7 +71,7 @@ class Beside(Tree):
             return False
 
     def read(self, name: str, *, limit: int) -> bytes:
-        return read_regular(self.path / name, limit=limit)
+        return read_regular(self.path / name, limit=limit, root=self.path)
 
 
 class Folder(Beside):
@@ -83,6 +87,8 @@ class Folder(Beside):
                     self.files.append(name)
                 elif _is(entry, stat.S_ISLNK):
                     self.links.append(name)
+                elif not _is(entry, stat.S_ISDIR):
+                    self.others.append(name)
         self.files.sort()
 
     def _walk(self) -> Iterator[tuple[str, os.DirEntry[str]]]:
@@ -198,19 +204,18 @@ class Archive(Tree):
         return _at_most(data, limit, name)
 
 
-def read_regular(path: Path, *, limit: int) -> bytes:
+def read_regular(path: Path, *, limit: int, root: Path | None = None) -> bytes:
     """The bytes of a regular file, at most ``limit``; raises ``NotGradable`` for all else.
 
-    Never waits: neither for the other end of a named pipe, nor for a device.
+    Never waits: neither for the other end of a named pipe, nor for a device. Follows no link from
+    ``root`` on (by default the file's folder), whatever is exchanged for one meanwhile.
     """
+    root = path.parent if root is None else root
     name = shown(path.name)
-    flags = os.O_RDONLY
-    for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"):
-        flags |= getattr(os, flag, 0)
     try:
         _regular(path.lstat(), name)
-        descriptor = os.open(path, flags)
-        with open(descriptor, "rb") as stream:
+        with open(_open(root, path.relative_to(root)), "rb") as stream:
+            descriptor = stream.fileno()
             _regular(os.fstat(descriptor), name)
             data = stream.read(limit + 1)
     except FileNotFoundError:
@@ -219,6 +224,24 @@ def read_regular(path: Path, *, limit: int) -> bytes:
         reason = getattr(error, "strerror", None) or error
         raise NotGradable(f"{name!r} cannot be read ({reason}).") from None
     return _at_most(data, limit, name)
+
+
+def _open(root: Path, place: Path) -> int:
+    """A descriptor of ``place`` in ``root``, opened part by part; raises ``OSError``."""
+    flags = os.O_RDONLY
+    for flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"):
+        flags |= getattr(os, flag, 0)
+    if os.open not in os.supports_dir_fd:
+        return os.open(root / place, flags)
+    folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for part in place.parts[:-1]:
+            inner = os.open(part, flags | os.O_DIRECTORY, dir_fd=folder)
+            os.close(folder)
+            folder = inner
+        return os.open(place.name, flags, dir_fd=folder)
+    finally:
+        os.close(folder)
 
 
 def shown(name: str) -> str:

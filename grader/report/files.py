@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from grader.report import safe
 from grader.report.model import SCHEMA_VERSION, CourseReport, Report
 
 
@@ -21,13 +22,14 @@ class ReportError(Exception):
 def encode(report: Report | CourseReport) -> bytes:
     """``report`` as indented JSON in UTF-8, with a line end.
 
-    Lone surrogates, which UTF-8 cannot hold and a student can print, become their escapes.
+    Lone surrogates, which UTF-8 cannot hold and a student can print, become their escapes. What a
+    terminal or a CI system's log would act on is written as JSON's escapes.
     """
     try:
         compact = msgspec.json.encode(report)
     except UnicodeEncodeError:
         compact = msgspec.json.encode(_encodable(msgspec.to_builtins(report)))
-    return msgspec.json.format(compact, indent=2) + b"\n"
+    return safe.json(msgspec.json.format(compact, indent=2)) + b"\n"
 
 
 def _encodable(value: Any) -> Any:
@@ -132,7 +134,18 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
         if mode is not None:
             temporary.chmod(mode)
         temporary.replace(path)
+        _sync_folder(path.parent)
     except BaseException:
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name in ``folder`` last, where the system knows how to."""
+    with contextlib.suppress(OSError, AttributeError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -7,7 +7,9 @@ some characters a meaning of its own, and a student must not be able to use any 
 from __future__ import annotations
 
 import re
+import struct
 import unicodedata
+from html import escape as escape_html
 
 # Cc: control characters, and with them every ANSI sequence. Cf: bidirectional overrides,
 # invisible characters, tags. Cs: lone surrogates, which cannot be encoded. Zl and Zp: line ends
@@ -20,6 +22,9 @@ _JOINERS = frozenset("\u200c\u200d")
 # GitHub and Azure act on `##[error]` and `##vso[...]`, TeamCity on `##teamcity[...]`, wherever
 # in a line they stand.
 _BRACKET_COMMAND = re.compile(r"##(?=\w*\[)")
+
+# ASCII's punctuation but for the comma, the semicolon and the question mark.
+_MARKUP = re.compile(r"[!-+\-./:<=>@\[-`{-~]")
 
 _TAB_WIDTH = 4
 
@@ -36,10 +41,47 @@ def escape(text: str) -> str:
     return "".join(_visible(character) for character in text)
 
 
+def _is_unsafe(character: str) -> bool:
+    return unicodedata.category(character) in _UNSAFE_CATEGORIES and character not in _JOINERS
+
+
 def _visible(character: str) -> str:
-    if unicodedata.category(character) in _UNSAFE_CATEGORIES and character not in _JOINERS:
+    if _is_unsafe(character):
         return character.encode("unicode_escape").decode("ascii")
     return character
+
+
+def html(text: str) -> str:
+    """``escape(text)`` for HTML, between tags or in quoted attributes."""
+    return escape_html(escape(text))
+
+
+def markdown(text: str) -> str:
+    """``escape(text)`` for one line of Markdown, GitHub's too, in which it stays plain text.
+
+    Punctuation becomes character references, so that nothing makes a link, an image, emphasis, a
+    heading, a list, a cell of a table or a tag, wherever in a line it stands. GitHub may still
+    make a link of the name of a user or an issue.
+    """
+    return _MARKUP.sub(lambda match: f"&#{ord(match[0])};", escape(text).strip())
+
+
+def json(data: bytes) -> bytes:
+    """JSON in UTF-8 that says the same, and is harmless where it is printed.
+
+    What ``escape`` writes out is written as JSON's escapes, commands of CI systems included.
+    """
+    text = data.decode("utf-8").replace("##", r"#\u0023")
+    if text.isascii() and "\x7f" not in text:
+        return text.encode()
+    return "".join(map(_in_json, text)).encode("utf-8")
+
+
+def _in_json(character: str) -> str:
+    if character == "\n" or not _is_unsafe(character):  # between JSON's tokens
+        return character
+    units = struct.iter_unpack(">H", character.encode("utf-16-be"))
+    return "".join(f"\\u{unit:04x}" for (unit,) in units)
 
 
 def lines(text: str) -> list[str]:

@@ -20,6 +20,7 @@ from grader.sandbox.messages import (
     Answer,
     Command,
     Confinement,
+    FromWorker,
     KillAll,
     Raised,
     Ready,
@@ -36,7 +37,7 @@ SPAWN_SECONDS = 30.0
 _answers: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)
 _replies: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
 _encoder = msgspec.msgpack.Encoder()
-R = TypeVar("R", bound=msgspec.Struct)
+R = TypeVar("R", bound=FromWorker)
 
 CLEAN_ENVIRONMENT = {
     "PATH": "/usr/bin:/bin",

@@ -21,6 +21,7 @@ import torch
 
 from grader.sandbox import loading
 from grader.sandbox.binding import CannotBind, bind
+from grader.sandbox.forbidden import find_forbidden
 from grader.sandbox.messages import (
     Analyse,
     Analysed,
@@ -51,6 +52,7 @@ from grader.sandbox.messages import (
 from grader.sandbox.objects import ObjectTable, Outgoing, incoming, sendable
 from grader.sandbox.tensors import DTYPES, Packer, UnusableTensor, raw_bytes, unpack
 from grader.sandbox.training import fit
+from grader.sandbox.tripwire import Tripwire
 
 MAX_MESSAGE_TEXT = 4000
 KEPT_GRAPHS = 64
@@ -76,6 +78,7 @@ class Executor:
         self._objects = ObjectTable()
         self._calls: OrderedDict[int, _Call] = OrderedDict()
         self._call_number = 0
+        self._tripwire = Tripwire([])
 
     def use(self, module: types.ModuleType) -> None:
         """Serve ``module``, which was loaded elsewhere."""
@@ -84,6 +87,11 @@ class Executor:
 
     def handle(self, request: Request, blob: bytes | bytearray) -> tuple[Reply, bytes | bytearray]:
         """Carry out one request; never raises for what the student's code does."""
+        reply, blob = self._handle(request, blob)
+        reply.tripped = self._tripwire.take()
+        return reply, blob
+
+    def _handle(self, request: Request, blob: bytes | bytearray) -> tuple[Reply, bytes | bytearray]:
         handlers: dict[type, Callable[..., tuple[Reply, bytes | bytearray]]] = {
             Load: self._load,
             Analyse: self._analyse,
@@ -115,6 +123,8 @@ class Executor:
 
     def _load(self, request: Load, blob: bytes) -> tuple[Reply, bytes]:
         self._directory = str(Path(request.path).parent)
+        if self._own_process:
+            self._tripwire = Tripwire(request.forbidden)
         try:
             module = loading.load(
                 request.path, request.module, definitions_only=request.definitions_only
@@ -141,7 +151,7 @@ class Executor:
         self._directory = str(Path(request.path).parent)
         source = Path(request.path).read_text("utf-8")
         try:
-            return Analysed(uses=loading.find_forbidden(source, request.forbidden)), b""
+            return Analysed(uses=find_forbidden(source, request.forbidden)), b""
         except (MemoryError, RecursionError, ValueError, SyntaxError) as error:
             return self._refused(error, request.path), b""
 

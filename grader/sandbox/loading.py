@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
-from grader.sandbox.messages import ForbiddenUse
-
 _SIMPLE_CALLS = {
     "namedtuple", "NamedTuple", "TypedDict", "TypeVar", "NewType", "device", "float", "int", "bool",
     "str", "tuple", "list", "dict", "set", "frozenset", "range", "partial", "sqrt", "log", "exp",
@@ -146,7 +144,7 @@ def self_contained(source: str) -> bool:
     touched = {
         node.id
         for statement in other
-        for part in _imported(statement)
+        for part in imported_part(statement)
         for node in ast.walk(part)
         if isinstance(node, ast.Name)
     }
@@ -175,33 +173,7 @@ def defined_names(source: str) -> list[str]:
     ]
 
 
-def find_forbidden(source: str, forbidden: list[str]) -> list[ForbiddenUse]:
-    """Uses of ``forbidden`` dotted names in ``source``, which is parsed and not run.
-
-    Follows imports, aliases and ``getattr`` with a constant name. Names that merely look alike,
-    docstrings and comments do not count, nor does what runs only as ``__main__``. An entry that
-    ends in ``=``, such as ``enable_gqa=``, means an option of that name that is passed, and not as
-    False, to what is not the file's own. Raises what the parser raises.
-    """
-    tree = ast.parse(source)
-    tree.body = [part for statement in tree.body for part in _imported(statement)]
-    lines = source.splitlines()
-    names = _Names(tree, forbidden)
-    found: dict[int, ForbiddenUse] = {}
-    for node in ast.walk(tree):
-        dotted = names.resolve(node) if isinstance(node, ast.expr) else None
-        match = next((name for name in forbidden if dotted and _same(dotted, name)), None)
-        line = getattr(node, "lineno", 0)
-        for option, place in names.passed_options(node):
-            if f"{option}=" in forbidden:
-                match, line = f"{option}=", place
-        if match is not None and line not in found:
-            text = lines[line - 1].strip() if 0 < line <= len(lines) else ""
-            found[line] = ForbiddenUse(name=match, line=line, text=text[:200])
-    return [found[line] for line in sorted(found)]
-
-
-def _imported(statement: ast.stmt) -> list[ast.stmt]:
+def imported_part(statement: ast.stmt) -> list[ast.stmt]:
     """What of a statement runs in a module that is imported."""
     match statement:
         case ast.If(
@@ -213,111 +185,3 @@ def _imported(statement: ast.stmt) -> list[ast.stmt]:
         ):
             return statement.orelse
     return [statement]
-
-
-def _same(dotted: str, forbidden: str) -> bool:
-    """Whether two dotted names mean one torch object, however it was reached."""
-    for private, public in (
-        ("torch._C._nn.", "torch.nn.functional."),
-        ("torch.nn.modules.activation.", "torch.nn."),
-        ("torch.nn.modules.", "torch.nn."),
-    ):
-        if dotted.startswith(private):
-            dotted = public + dotted.removeprefix(private)
-            break
-    return dotted == forbidden
-
-
-class _Names:
-    """What the names of a file stand for, as dotted names of the library."""
-
-    def __init__(self, tree: ast.Module, forbidden: list[str]) -> None:
-        self._forbidden = forbidden
-        self._bound = self._imports(tree)
-        functions = [
-            node
-            for node in ast.walk(tree)
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        ]
-        self._own = {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
-        self._own |= {function.name for function in functions}
-        for name in self._own:
-            self._bound.pop(name, None)
-        # Inside a function, its own imports come before the file's definitions.
-        self._local: dict[ast.AST, dict[str, str]] = {}
-        for function in functions:
-            if imports := self._imports(function):
-                for node in ast.walk(function):
-                    self._local[node] = self._local.get(node, {}) | imports
-        # An alias may be assigned after the function that uses it, and aliases may chain.
-        for _ in range(4):
-            for node in ast.walk(tree):
-                if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-                    dotted = self.resolve(node.value)
-                    if dotted is not None and dotted.split(".")[0] == "torch":
-                        self._bound[node.targets[0].id] = dotted
-
-    def passed_options(self, node: ast.AST) -> Iterator[tuple[str, int]]:
-        """Options passed here by name, or put into a dictionary to be passed, with their lines."""
-        pairs: list[tuple[ast.expr | None, ast.expr]] = []
-        match node:
-            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if (
-                name in self._own and self.resolve(node.func) is None
-            ):
-                return
-            case ast.Call():
-                pairs = [(ast.Constant(word.arg), word.value) for word in node.keywords]
-            case ast.Dict():
-                pairs = list(zip(node.keys, node.values, strict=True))
-            case ast.Assign(targets=[ast.Subscript(slice=place)]):
-                pairs = [(place, node.value)]
-        for key, value in pairs:
-            is_off = isinstance(value, ast.Constant) and value.value is False
-            if isinstance(key, ast.Constant) and isinstance(key.value, str) and not is_off:
-                yield key.value, value.lineno
-
-    def _imports(self, tree: ast.AST) -> dict[str, str]:
-        bound: dict[str, str] = {}
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Import):
-                for alias in node.names:
-                    top = alias.name if alias.asname else alias.name.split(".")[0]
-                    bound[alias.asname or top] = top
-            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                for alias in node.names:
-                    if alias.name == "*":
-                        bound |= self._starred(node.module)
-                    else:
-                        bound[alias.asname or alias.name] = f"{node.module}.{alias.name}"
-        return bound
-
-    def _starred(self, module: str) -> dict[str, str]:
-        """What is of interest among the names that ``from module import *`` binds."""
-        paths = [
-            name.removeprefix(f"{module}.").split(".")[0]
-            for name in self._forbidden
-            if name.startswith(f"{module}.")
-        ]
-        return {path: f"{module}.{path}" for path in paths}
-
-    def resolve(self, node: ast.expr) -> str | None:
-        if isinstance(node, ast.Name):
-            return self._local.get(node, self._bound).get(node.id, self._bound.get(node.id))
-        if isinstance(node, ast.Attribute):
-            inner = self.resolve(node.value)
-            return None if inner is None else f"{inner}.{node.attr}"
-        if isinstance(node, ast.Call):
-            called = node.func.id if isinstance(node.func, ast.Name) else self.resolve(node.func)
-            return self._resolve_dynamic(called, node.args)
-        return None
-
-    def _resolve_dynamic(self, function: str | None, arguments: list[ast.expr]) -> str | None:
-        if function == "getattr" and len(arguments) >= 2:
-            inner, name = self.resolve(arguments[0]), arguments[1]
-            if inner and isinstance(name, ast.Constant) and isinstance(name.value, str):
-                return f"{inner}.{name.value}"
-        if function in ("__import__", "import_module", "importlib.import_module") and arguments:
-            name = arguments[0]
-            if isinstance(name, ast.Constant) and isinstance(name.value, str):
-                return name.value.split(".")[0] if function == "__import__" else name.value
-        return None

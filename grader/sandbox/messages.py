@@ -93,6 +93,8 @@ class Load(_Message):
     module: str
     exports: list[str]
     definitions_only: bool = False
+    forbidden: list[str] = []
+    """Dotted names and options whose use is to be noticed when it happens."""
 
 
 class Analyse(_Message):
@@ -202,6 +204,13 @@ Request: TypeAlias = (
 # Replies: worker to trusted side.
 
 
+class FromWorker(_Message, kw_only=True):
+    """What every reply has."""
+
+    tripped: list[str] = []
+    """What the assignment forbids and ran since the last reply, as far as the worker noticed."""
+
+
 class Gap(_Message):
     """A guarantee that does not hold, why not, and what would mend it."""
 
@@ -215,7 +224,7 @@ class Gap(_Message):
         return f"{self.guarantee} ({self.why})"
 
 
-class Ready(_Message):
+class Ready(FromWorker):
     """A worker is confined, and no code of a student's has run yet."""
 
     enforced: list[str]
@@ -235,11 +244,11 @@ class Tried(_Message):
     seen: str
 
 
-class Probed(_Message):
+class Probed(FromWorker):
     results: list[Tried]
 
 
-class Loaded(_Message):
+class Loaded(FromWorker):
     """What each export is (``module``, ``class``, ``function`` or ``other``), if it is there."""
 
     exports: dict[str, str]
@@ -250,22 +259,25 @@ class Loaded(_Message):
 
 class ForbiddenUse(_Message):
     name: str
-    line: int
-    text: str
+    line: int = 0
+    """0 for what ran, and no line of the source shows."""
+    text: str = ""
     file: str = ""
     """Empty for the main file; else which of the student's other files it is."""
 
     @property
     def place(self) -> str:
         """``line 3``, or ``line 3 of helpers.py``."""
+        if not self.line:
+            return "your code as it runs"
         return f"line {self.line} of {self.file}" if self.file else f"line {self.line}"
 
 
-class Analysed(_Message):
+class Analysed(FromWorker):
     uses: list[ForbiddenUse]
 
 
-class Done(_Message):
+class Done(FromWorker):
     pass
 
 
@@ -286,7 +298,7 @@ class Module(_Message):
     submodules: list[str]
 
 
-class Returned(_Message):
+class Returned(FromWorker):
     """A call's result. ``changed`` gives the new content of inputs that were written to."""
 
     value: Value
@@ -296,12 +308,12 @@ class Returned(_Message):
     tensors: list[TensorSpec] = []
 
 
-class Inspected(_Message):
+class Inspected(FromWorker):
     module: Module
     tensors: list[TensorSpec] = []
 
 
-class Trained(_Message):
+class Trained(FromWorker):
     """The loss of each step, and what has become of the module."""
 
     losses: list[float]
@@ -309,7 +321,7 @@ class Trained(_Message):
     tensors: list[TensorSpec] = []
 
 
-class Gradients(_Message):
+class Gradients(FromWorker):
     """Gradients by the index of the call's input tensor, and by parameter name."""
 
     inputs: dict[int, int]
@@ -325,7 +337,7 @@ class Frame(_Message):
     text: str
 
 
-class Raised(_Message):
+class Raised(FromWorker):
     """The student's code raised. ``bases`` are names of built-in exceptions it derives from."""
 
     kind: str
@@ -348,7 +360,7 @@ Problem: TypeAlias = Literal[
 ]
 
 
-class Unusable(_Message):
+class Unusable(FromWorker):
     """A result that cannot be compared. Students see why, so that no other words are accepted."""
 
     problem: Problem

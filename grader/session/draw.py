@@ -14,9 +14,9 @@ class Draw:
 
     def __init__(self, seed: int, name: str) -> None:
         digest = hashlib.sha256(f"{seed}/{name}".encode()).digest()
-        self.seed = int.from_bytes(digest[:7], "little")
-        """For whatever else the check seeds."""
-        self._generator = torch.Generator().manual_seed(self.seed)
+        self._generator = torch.Generator().manual_seed(int.from_bytes(digest[:7], "little"))
+        self.seed = int.from_bytes(digest[7:14], "little")
+        """For the student's own random numbers. Their code can read it, so nothing else uses it."""
 
     def normal(
         self,

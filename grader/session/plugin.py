@@ -126,10 +126,36 @@ class PlainChecks(Checks):
         except (CourseError, NotGradable) as error:
             raise pytest.UsageError(str(error)) from None
 
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, Any, Any]:
+        report = yield from super().pytest_runtest_makereport(item, call)
+        if self._config.getoption("--submission") is not None:
+            _make_visible(report.longrepr)
+        return report
+
     def pytest_unconfigure(self) -> None:
         if self._benches is not None:
             with self._benches:
                 pass
+
+
+def _make_visible(failure: Any) -> None:
+    """Escape what pytest prints of a failure, in which words of a student's can be."""
+    from grader.report import safe
+
+    for trace, crash, _ in getattr(failure, "chain", ()):
+        if crash is not None:
+            crash.message = "\n".join(map(safe.guard, safe.lines(crash.message)))
+        for entry in trace.reprentries:
+            for part in (entry, getattr(entry, "reprlocals", None)):
+                if part is not None:
+                    escaped = [safe.lines(line) or [""] for line in part.lines]
+                    part.lines = [safe.guard(line) for lines in escaped for line in lines]
+            arguments = getattr(entry, "reprfuncargs", None)
+            if arguments is not None:
+                arguments.args = [(name, safe.escape(text)) for name, text in arguments.args]
 
 
 def _bench(request: pytest.FixtureRequest) -> Bench:
@@ -162,5 +188,5 @@ def reference(request: pytest.FixtureRequest) -> Student:
 
 @pytest.fixture
 def forbidden_uses(request: pytest.FixtureRequest) -> list[Any]:
-    """Where the submission uses what its assignment forbids, found without running it."""
+    """Where the submission uses what its assignment forbids: grows while calls are made."""
     return _bench(request).forbidden_uses

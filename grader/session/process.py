@@ -7,8 +7,6 @@ import time
 from pathlib import Path
 from typing import Literal, TypeAlias, TypeVar
 
-import msgspec
-
 from grader.course.model import Assignment, Limits
 from grader.report.model import Evidence
 from grader.sandbox.client import ForkServer, Worker
@@ -20,6 +18,7 @@ from grader.sandbox.messages import (
     Confinement,
     Done,
     ForbiddenUse,
+    FromWorker,
     Layer,
     Load,
     Loaded,
@@ -41,7 +40,7 @@ from grader.session.requiring import refuse
 OFF: list[Layer] = ["privileges", "user", "memory", "landlock", "seccomp"]
 """What a sandbox that is switched off leaves out: all but what guards against accidents."""
 
-R = TypeVar("R", bound=msgspec.Struct)
+R = TypeVar("R", bound=FromWorker)
 Mode: TypeAlias = Literal["whole", "definitions"]
 
 SLOW_IMPORT_SECONDS = 2.0
@@ -84,6 +83,7 @@ class StudentProcess:
         self.notes: list[str] = []
         self._defined: list[str] = []
         self._kinds: dict[str, str] = {}
+        self._uses: list[ForbiddenUse] = []
         self.missing: list[str] = []
         """Declared exports that the file does not give."""
         self.import_output: tuple[str, bool] = ("", False)
@@ -114,7 +114,9 @@ class StudentProcess:
     ) -> tuple[R | Raised | Unusable, bytes | bytearray]:
         if self._worker is None:
             raise WorkerLost("it has ended during this check")
-        return self._worker.request(request, blob, expected, self._check_deadline)
+        reply, data = self._worker.request(request, blob, expected, self._check_deadline)
+        self._note(reply)
+        return reply, data
 
     def take_output(self) -> tuple[str, bool]:
         """What the student's code printed since the last time, and whether some was dropped."""
@@ -138,7 +140,10 @@ class StudentProcess:
             raise MissingExport(f"Your {export} is neither a function nor a class.")
 
     def forbidden_uses(self) -> list[ForbiddenUse]:
-        """Uses of what the assignment forbids, found in a worker that does not run the files."""
+        """Uses of what the assignment forbids: the source's, then what is noticed to run.
+
+        The source is looked at in a worker that does not run it. The list grows as calls are made.
+        """
         if not self._assignment.forbidden:
             return []
         folder = self._main.parent
@@ -155,7 +160,15 @@ class StudentProcess:
                     uses.append(use)
         finally:
             worker.kill()
-        return uses
+        self._uses[:0] = uses
+        return self._uses
+
+    def _note(self, reply: FromWorker) -> None:
+        """Keep what a reply says has run. A name is kept once, and only one that was asked for."""
+        kept = {use.name for use in self._uses}
+        for name in dict.fromkeys(reply.tripped):
+            if name in self._assignment.forbidden and name not in kept:
+                self._uses.append(ForbiddenUse(name=name))
 
     def _start_clock(self, seconds: float) -> None:
         self._check_deadline = min(time.monotonic() + seconds, self._submission_deadline)
@@ -247,6 +260,7 @@ class StudentProcess:
             module=self._main.stem,
             exports=exports,
             definitions_only=mode == "definitions",
+            forbidden=self._assignment.forbidden,
         )
         started = time.monotonic()
         self._start_clock(self._limits.import_seconds)
@@ -257,6 +271,7 @@ class StudentProcess:
             output = worker.take_output()
             if self._mode is None and (output[0] or not self.import_output[0]):
                 self.import_output = output
+        self._note(reply)
         if isinstance(reply, Raised):
             raise student_error(reply)
         assert isinstance(reply, Loaded)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Protocol, TypeVar
 
-import msgspec
-
 from grader.report.model import Evidence
 from grader.sandbox.executor import Executor
-from grader.sandbox.messages import BeginCheck, Done, Raised, Request, Unusable
+from grader.sandbox.messages import BeginCheck, Done, FromWorker, Raised, Request, Unusable
 from grader.session.errors import GraderFault
 
-R = TypeVar("R", bound=msgspec.Struct)
+R = TypeVar("R", bound=FromWorker)
 
 
 class Transport(Protocol):

@@ -129,7 +129,7 @@ def test_what_is_not_a_regular_file_never_blocks(
 ) -> None:
     os.mkfifo(handed_in / "attention.py")
     path = handed_in if whole else handed_in / "attention.py"
-    assert ("There is no .py" if whole else "not a regular file") in str(refusal(path, attention))
+    assert "'attention.py' is not a regular file" in str(refusal(path, attention))
 
 
 def test_a_folder_named_like_a_file(handed_in: Path, attention: Assignment) -> None:

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import jsonschema
@@ -287,3 +288,15 @@ class TestAsAProcess:
         assert not Path(f"/proc/{worker}").exists()
         assert report.sandbox.level != "none"
         assert "no new privileges" in report.sandbox.enforced
+
+
+def test_an_archive_that_attacks_is_a_report_and_no_score(cli, course, tmp_path):
+    path = tmp_path / "answer.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("../attention.py", RIGHT)
+    code, out, _ = cli(path, "--course", course, "--assignment", "attention")
+    assert code == 0
+    assert "could not be graded" in out
+    assert "would lie outside of it" in " ".join(out.split())
+    code, _, _ = cli(path, "--course", course, "--assignment", "attention", "--fail-under", "1")
+    assert code == 1

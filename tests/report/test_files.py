@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from grader.report import files
+from grader.report import files, safe
 from grader.report.files import ReportError
 
 from . import samples
@@ -44,6 +44,11 @@ class TestEncoding:
         once = files.decode(files.encode(report))
         assert once.checks[0].title == report.checks[0].title.replace("\ud800", "\\ud800")
         assert files.decode(files.encode(once)) == once
+
+    def test_hostile_strings_are_harmless_where_the_file_is_printed(self):
+        text = files.encode(samples.hostile()).decode()
+        for line in text.splitlines():
+            assert line == safe.guard(safe.escape(line))
 
     def test_numbers_that_json_lacks(self):
         evidence = samples.Evidence(

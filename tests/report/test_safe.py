@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html.parser
+import json
 import unicodedata
 
 import pytest
@@ -77,3 +79,77 @@ def test_whatever_is_shown_is_visible_encodable_and_no_command(text):
 @given(any_text)
 def test_what_is_escaped_stays_as_it_is(text):
     assert safe.escape(safe.escape(text)) == safe.escape(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["<script>alert(1)</script>", "\" onload='x'", "&lt;", "a\x1b[31mb\n"]
+)
+def test_html_stays_text(text):
+    found = []
+    parser = html.parser.HTMLParser()
+    parser.handle_data = found.append
+    parser.handle_starttag = lambda *tag: found.append(tag)
+    parser.feed(f'<p title="{safe.html(text)}">{safe.html(text)}</p>')
+    parser.close()
+    (tag, [(name, title)]), *data = found
+    assert (tag, name, title, "".join(data)) == ("p", "title", safe.escape(text), safe.escape(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "<b>x</b>",
+            "[a](http://b)",
+            "![a](b)",
+            "a | b",
+            "# a",
+            "- a",
+            "1. a",
+            "1) a",
+            "`a`",
+            "~~a~~",
+        ),
+        *(
+            "*a* _b_",
+            "www.example.com",
+            "https://a.b",
+            "<!-- a",
+            "$a$",
+            "a\n\n# b",
+            "    code",
+            "\\|",
+            "===",
+        ),
+        *("&amp;", "> a", "[^1]: a", "a\r::error::b", ":smile:", "+ a", "---"),
+    ],
+)
+def test_markdown_stays_text(text):
+    shown = safe.markdown(text)
+    assert html.unescape(shown) == safe.escape(text).strip()
+    assert not set(shown) & set('<>[]()!|*_`~$\\=-+:./"\n\r')
+    assert not set(shown.replace("&#", "")) & set("&#")
+
+
+def test_json_says_the_same_and_is_harmless():
+    value = {
+        "a": "##[error]x ###[group]",
+        "b": "\x9b31m\x7f\u202e\U000e0041\u2028",
+        "é": "注意 क्\u200dष",
+    }
+    data = safe.json(json.dumps(value, ensure_ascii=False, indent=2).encode())
+    assert json.loads(data) == value
+    assert "é" in data.decode()
+    for line in data.decode().split("\n"):
+        assert safe.escape(line) == line
+        assert "##" not in line
+
+
+@given(
+    st.dictionaries(any_text.map(lambda text: text.encode("utf-8", "replace").decode()), any_text)
+)
+def test_any_json_says_the_same(value):
+    value = {key: text.encode("utf-8", "replace").decode() for key, text in value.items()}
+    data = safe.json(json.dumps(value, ensure_ascii=False).encode())
+    assert json.loads(data) == value
+    assert safe.lines(data.decode()) == [data.decode()]

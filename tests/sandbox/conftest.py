@@ -29,8 +29,8 @@ class Submission:
         self.worker = worker
         self.path = path
 
-    def load(self, *, seconds: float = SECONDS) -> Any:
-        request = Load(path=str(self.path), module=self.path.stem, exports=[])
+    def load(self, *, seconds: float = SECONDS, **fields: Any) -> Any:
+        request = Load(path=str(self.path), module=self.path.stem, exports=[], **fields)
         return self.ask(request, Loaded, seconds=seconds)[0]
 
     def ask(self, request: Any, expected: Any, blob: bytes = b"", *, seconds: float = SECONDS):

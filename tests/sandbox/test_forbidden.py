@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.sandbox.loading import find_forbidden
+from grader.sandbox.forbidden import find_forbidden
 
 ATTENTION = "torch.nn.functional.scaled_dot_product_attention"
 LAYER = "torch.nn.MultiheadAttention"
@@ -40,6 +40,32 @@ FOUND = {
     "importlib.import_module('torch.nn.functional').scaled_dot_product_attention(q)",
     "by import_module": "from importlib import import_module as load, import_module\n"
     "import_module('torch.nn').functional.scaled_dot_product_attention(q)",
+    "by getattr with a name in parts": "import torch.nn.functional as F\n"
+    "getattr(F, 'scaled_dot_' + f'product_{\"attention\"}')(q)",
+    "from the dispatcher": "import torch\ntorch.ops.aten.scaled_dot_product_attention(q)",
+    "an overload of the dispatcher": "import torch\n"
+    "torch.ops.aten.scaled_dot_product_attention.default(q)",
+    "by vars": "import torch.nn.functional as F\nvars(F)['scaled_dot_product_attention'](q)",
+    "by vars and get": "from torch.nn import functional\n"
+    "vars(functional).get('scaled_dot_product_attention')(q)",
+    "by a module's dictionary": "import torch.nn.functional as F\n"
+    "F.__dict__['scaled_dot_product_attention'](q)",
+    "by __getattribute__": "import torch.nn.functional as F\n"
+    "F.__getattribute__('scaled_dot_product_attention')(q)",
+    "by attrgetter": "import torch, operator\n"
+    "operator.attrgetter('nn.functional.scaled_dot_product_attention')(torch)(q)",
+    "by an attrgetter of another name": "from operator import attrgetter as a; import torch\n"
+    "a('nn.functional.scaled_dot_product_attention')(torch)(q)",
+    "by sys.modules": "import sys\n"
+    "sys.modules['torch.nn.functional'].scaled_dot_product_attention(q)",
+    "by one of several variables": "import torch; A, G = torch.nn, torch.nn.functional\n"
+    "G.scaled_dot_product_attention(q)",
+    "by two names at once": "import torch; A = G = torch.nn.functional\n"
+    "G.scaled_dot_product_attention(q)",
+    "by a variable with a type": "import torch; G: object = torch.nn.functional\n"
+    "G.scaled_dot_product_attention(q)",
+    "by a variable of an expression": "import torch\n"
+    "(G := torch.nn.functional).scaled_dot_product_attention(q)",
     "as a base class": "from torch import nn\nclass Mine(nn.MultiheadAttention): pass",
     "as a default": "import torch.nn.functional as F\n"
     "def f(q, call=F.scaled_dot_product_attention): return call(q)",
@@ -99,6 +125,9 @@ NOT_FOUND = {
     "F.scaled_dot_product_attention_math(q)",
     "what runs only as a program": "import torch.nn.functional as F\nif __name__ == '__main__':\n"
     "    F.scaled_dot_product_attention(q)",
+    "an entry of a dictionary of one's own": "import torch.nn.functional as F\n"
+    "x = {'scaled_dot_product_attention': 1}['scaled_dot_product_attention']",
+    "a name that is not known": "import torch.nn.functional as F\ngetattr(F, name + 'ion')(q)",
     "an option that is off": "import torch\ntorch.f(q, enable_gqa=False)",
     "an option of one's own": "def f(enable_gqa): pass\nf(enable_gqa=True)",
 }

@@ -243,6 +243,29 @@ class TestWhatCannotBeGraded:
         result.stderr.fnmatch_lines(["*assignment.toml, line 1: found 3 for title*"])
 
 
+def test_what_a_students_error_says_is_harmless_on_a_terminal(run):
+    words = "\\x1b[2J\\x9b31m\\u202e\\n::error::forged\\n##[error]forged\\r::x"
+    result, _ = run(f"def double(x): raise ValueError('{words}')", "-rf", "-l", "-vv")
+    text = result.stdout.str()
+    assert "forged" in text
+    assert not set(text) & set("\x1b\x9b\u202e\r")
+    assert "##[" not in text
+    assert not [line for line in text.splitlines() if line.lstrip().startswith("::")]
+
+
 def test_a_file_of_tests_without_checks_needs_no_course(pytester):
     pytester.makepyfile("def test_one(): assert 1 + 1 == 2\ndef test_two(): assert False")
     pytester.runpytest_inprocess().assert_outcomes(passed=1, failed=1)
+
+
+def test_the_students_random_numbers_are_not_those_of_the_inputs(run):
+    guess = (
+        "import torch\n"
+        "def double(x):\n"
+        "    if x is None: raise TypeError\n"
+        "    seeded = torch.Generator().manual_seed(torch.initial_seed())\n"
+        "    if torch.equal(torch.randn(x.shape, generator=seeded), x): raise ValueError('known')\n"
+        "    return x * 2\n"
+    )
+    _, outcomes = run(guess)
+    assert failed(outcomes) == set()
