@@ -53,7 +53,7 @@ def main() -> None:
             try:
                 require(server)
             except SandboxError as error:
-                frames.send(sock, Fault(message=str(error)))
+                frames.send(sock, Fault(message=str(error), for_every_job=True))
                 continue
             tried = True
         _grade_in_fork(job, sock, server)
@@ -92,7 +92,7 @@ def _grade(job: Job, sock: socket.socket, server: ForkServer) -> tuple[Event, by
     except CourseError as error:
         return Fault(message=str(error), wrong_course=True), b""
     except SandboxMissing as error:
-        return Fault(message=str(error)), b""
+        return Fault(message=str(error), for_every_job=True), b""
     except Exception as error:
         return Fault(message=f"{type(error).__name__}: {error}"), b""
 
