@@ -167,6 +167,7 @@ def _last_attempts(entries: list[_Entry]) -> list[_Entry]:
         last = max(entry.hand_in.attempt for entry in group)
         newest = [entry for entry in group if entry.hand_in.attempt == last]
         older = [entry for entry in group if entry.hand_in.attempt != last]
+        older.sort(key=lambda entry: entry.hand_in.attempt)
         if older:
             took = ", ".join(_label(entry.hand_in) for entry in newest)
             left = ", ".join(_label(entry.hand_in) for entry in older)

@@ -63,8 +63,7 @@ def cell(text: str) -> str:
 
 def _status(remarks: dict[str, str], ids: Sequence[str]) -> str:
     """One word if it is the same for every assignment, else one for each that is not graded."""
-    missing = {id: "missing" for id in ids if id not in remarks}
-    every = missing | remarks if "" not in remarks else remarks
+    every = remarks if "" in remarks else {id: remarks.get(id, "missing") for id in ids}
     if len(set(every.values())) == 1:
         return next(iter(every.values()))
     return "; ".join(f"{id} {word}".strip() for id, word in every.items() if word != "graded")

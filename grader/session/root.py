@@ -81,6 +81,7 @@ def _grade_in_fork(job: Job, sock: socket.socket, server: ForkServer) -> None:
 
 def _grade(job: Job, sock: socket.socket, server: ForkServer) -> tuple[Event, bytes]:
     from grader.course.model import CourseError
+    from grader.session.errors import SuiteFault
     from grader.session.grading import grade
 
     def report_progress(progress: Progress) -> None:
@@ -91,7 +92,7 @@ def _grade(job: Job, sock: socket.socket, server: ForkServer) -> tuple[Event, by
         return Graded(), msgspec.json.encode(report)
     except CourseError as error:
         return Fault(message=str(error), wrong_course=True), b""
-    except SandboxMissing as error:
+    except (SandboxMissing, SuiteFault) as error:
         return Fault(message=str(error), for_every_job=True), b""
     except Exception as error:
         return Fault(message=f"{type(error).__name__}: {error}"), b""
