@@ -21,3 +21,35 @@ sandbox = click.option(
     show_default="auto; require where CI is set",
     help="Grade with what confinement there is, only with all of it (or exit 3), or with none.",
 )
+
+assignment = click.option(
+    "--assignment",
+    metavar="ID",
+    help="Which assignment it is for, where names do not tell.",
+)
+
+course = click.option(
+    "--course", metavar="DIR", help="The course (default: the one around this folder)."
+)
+
+seed = click.option(
+    "--seed", type=click.IntRange(0, 2**53 - 1), help="Repeat the inputs of a report."
+)
+
+timeout = click.option(
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="What one check may take.",
+)
+
+public_only = click.option(
+    "--public", "public_only", is_flag=True, help="Run the public checks only."
+)
+
+chain = click.option(
+    "--chain",
+    is_flag=True,
+    help="Let files import the same folder's files for earlier assignments (`from attention import "
+    "...`); without it every file is graded alone.",
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from grader.audit.model import Audit
+    from grader.batch.model import Result
+    from grader.batch.plan import Plan
     from grader.report.model import CourseReport, Report
     from grader.session.protocol import Progress as Progressed
 
@@ -91,6 +93,57 @@ def progress() -> Iterator[Bar]:
     bar = Bar(make_console(stderr=True))
     with bar.progress:
         yield bar
+
+
+@contextlib.contextmanager
+def batch_progress(plan: Plan) -> Iterator[Callable[[Result], None]]:
+    """A bar on stderr with rate and time left; where there is no terminal, a line a submission."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    from grader.report import safe
+
+    console = make_console(stderr=True)
+    total = len(plan.tasks)
+    moves = console.is_terminal and console.is_interactive
+    bar = Progress(
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(compact=True),
+        TextColumn("{task.description}"),
+        console=console,
+        transient=True,
+        disable=not moves,
+    )
+    task = bar.add_task("", total=total, rate="")
+    done = 0
+
+    def advance(result: Result) -> None:
+        nonlocal done
+        done += 1
+        who = safe.escape(", ".join(result.students))
+        if not moves:
+            click.echo(safe.guard(f"{done}/{total} {who}: {_in_short(result)}"), err=True)
+            return
+        speed = bar.tasks[task].finished_speed or bar.tasks[task].speed
+        rate = f"{speed:.1f}/s" if speed else ""
+        bar.update(task, advance=1, description=who, rate=rate)
+
+    with bar:
+        yield advance
+
+
+def _in_short(result: Result) -> str:
+    score = "" if result.earned is None else f" {result.earned}/{result.possible}"
+    status = "" if result.status == "graded" else f" {result.status}"
+    how_long = "kept" if result.kept else f"{result.duration_s:.1f} s"
+    return f"{result.assignment}{score}{status}, {how_long}"
 
 
 def for_audience(report: Report | CourseReport, audience: str | None) -> Report | CourseReport:

@@ -17,12 +17,8 @@ if TYPE_CHECKING:
 
 @click.command
 @click.argument("targets", nargs=-1, metavar="[TARGET...]")
-@click.option(
-    "--assignment",
-    metavar="ID",
-    help="Which assignment the targets are for, where their names do not tell.",
-)
-@click.option("--course", metavar="DIR", help="The course (default: the one around this folder).")
+@options.assignment
+@options.course
 @click.option("--output", "destination", metavar="FILE", help="Write the JSON report; - is stdout.")
 @click.option(
     "--fail-under",
@@ -30,21 +26,11 @@ if TYPE_CHECKING:
     metavar="PERCENT",
     help="Exit with 1 if less than this share of the points is earned.",
 )
-@click.option("--seed", type=click.IntRange(0, 2**53 - 1), help="Repeat the inputs of a report.")
-@click.option(
-    "--timeout",
-    type=click.FloatRange(0, min_open=True),
-    metavar="SECONDS",
-    help="What one check may take.",
-)
-@click.option("--public", "public_only", is_flag=True, help="Run the public checks only.")
+@options.seed
+@options.timeout
+@options.public_only
 @options.sandbox
-@click.option(
-    "--chain",
-    is_flag=True,
-    help="Let files import the same folder's files for earlier assignments (`from attention import "
-    "...`); without it every file is graded alone.",
-)
+@options.chain
 @output.show_option
 @click.pass_context
 def command(

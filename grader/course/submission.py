@@ -14,13 +14,20 @@ from pathlib import Path
 
 import msgspec
 
-from .finding import MAX_BYTES, find_main, read_code, suffix_of
+from .finding import MAX_BYTES, defines_any, find_main, read_code, suffix_of
 from .helpers import find_helpers
 from .model import Assignment, NotGradable
 from .source import SourceFile
 from .tree import MAX_ZIP_BYTES, Archive, Beside, Folder, Tree, read_regular, shown
 
-__all__ = ["NotGradable", "SourceFile", "Submission", "read_submission", "stage"]
+__all__ = [
+    "NotGradable",
+    "SourceFile",
+    "Submission",
+    "holds_answer",
+    "read_submission",
+    "stage",
+]
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +84,16 @@ def read_submission(
         notes=[*notes, *code.notes, *helpers.notes],
         digest=digest.hexdigest(),
     )
+
+
+def holds_answer(path: Path, assignment: Assignment) -> bool:
+    """Whether what lies at ``path`` seems to define something that ``assignment`` asks for."""
+    try:
+        tree, name, _ = _open(path, path.name, assignment)
+        data = tree.read(name, limit=MAX_BYTES[suffix_of(name)])
+        return defines_any(read_code(name, data, assignment).text, assignment)
+    except NotGradable:
+        return False
 
 
 def stage(submission: Submission, directory: Path) -> Path:

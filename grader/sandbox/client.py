@@ -20,6 +20,7 @@ from grader.sandbox.messages import (
     Answer,
     Command,
     Confinement,
+    Done,
     FromWorker,
     KillAll,
     Raised,
@@ -136,6 +137,7 @@ class Worker:
         self._kept = bytearray()
         self._dropped = False
         self.keep_output = 64 * 1024
+        self._announced: Request | None = None
         sock.setblocking(False)
         os.set_blocking(output, False)
         self._reader = frames.DeadlineReader(sock, output, self._drain)
@@ -155,6 +157,10 @@ class Worker:
             raise SandboxError("a worker started with an answer that makes no sense")
         return ready
 
+    def announce(self, request: Request) -> None:
+        """Have ``request``, whose reply is Done, go before the next one; it replaces an earlier."""
+        self._announced = request
+
     def request(
         self, request: Request, blob: bytes | bytearray, expected: type[R], deadline: float
     ) -> tuple[R | Raised | Unusable, bytearray]:
@@ -165,15 +171,17 @@ class Worker:
         """
         if self._lost is not None:
             raise self._lost.with_traceback(None)
+        announced, self._announced = self._announced, None
+        first = b"" if announced is None else _frame(announced)
         try:
-            body = _encoder.encode(request)
-            header = frames.LENGTHS.pack(len(body), len(blob))
             self._reader.deadline = deadline
-            self._reader.send(header + body)
+            self._reader.send(first + _frame(request, len(blob)))
             if blob:
                 self._reader.send(blob)
         except (TimeoutError, OSError) as error:
             raise self._end(error) from None
+        if announced is not None and not isinstance(self._receive(deadline)[0], Done):
+            raise self._end(ProtocolError("it answered something else than it was asked"))
         reply, data = self._receive(deadline)
         if not isinstance(reply, expected | Raised | Unusable):
             raise self._end(ProtocolError("it answered something else than it was asked"))
@@ -244,6 +252,12 @@ class Worker:
             self._kept += data[: max(0, room)]
             self._dropped = self._dropped or len(data) > room
         return True
+
+
+def _frame(request: Request, blob_size: int = 0) -> bytes:
+    """A request as it is sent, up to its blob."""
+    body = _encoder.encode(request)
+    return frames.LENGTHS.pack(len(body), blob_size) + body
 
 
 def _wait_for_end(pidfd: int, seconds: float = 0.5) -> None:

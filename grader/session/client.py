@@ -21,11 +21,18 @@ _events: msgspec.msgpack.Decoder[Event] = msgspec.msgpack.Decoder(Event)
 
 
 class GradingError(Exception):
-    """The grader could not do its work. ``wrong_course`` says whether the course is to blame."""
+    """The grader could not do its work.
 
-    def __init__(self, message: str, *, wrong_course: bool = False) -> None:
+    ``wrong_course`` says whether the course is to blame, ``for_every_job`` whether any other job
+    would have met the same.
+    """
+
+    def __init__(
+        self, message: str, *, wrong_course: bool = False, for_every_job: bool = False
+    ) -> None:
         super().__init__(message)
         self.wrong_course = wrong_course
+        self.for_every_job = for_every_job
 
 
 class GradingProcess:
@@ -50,8 +57,19 @@ class GradingProcess:
             )
         self._socket = ours
 
-    def grade(self, job: Job, on_progress: Callable[[Progress], None] = lambda _: None) -> Report:
-        """Grade one job; the report is an instructor's. Raises GradingError."""
+    def grade(
+        self,
+        job: Job,
+        on_progress: Callable[[Progress], None] = lambda _: None,
+        *,
+        most_silent: float | None = None,
+    ) -> Report:
+        """Grade one job; the report is an instructor's.
+
+        Raises GradingError, also after ``most_silent`` seconds without any word, when the process
+        is of no more use.
+        """
+        self._socket.settimeout(most_silent)
         try:
             frames.send(self._socket, job)
             while True:
@@ -62,7 +80,13 @@ class GradingProcess:
                     case Graded():
                         return msgspec.json.decode(blob, type=Report)
                     case Fault():
-                        raise GradingError(event.message, wrong_course=event.wrong_course)
+                        raise GradingError(
+                            event.message,
+                            wrong_course=event.wrong_course,
+                            for_every_job=event.for_every_job,
+                        )
+        except TimeoutError:
+            raise GradingError(f"no word came from it for {most_silent:g} s") from None
         except (EOFError, OSError, ProtocolError):
             raise GradingError(f"the grading process ended.{self._last_words()}") from None
 

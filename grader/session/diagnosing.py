@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -118,6 +119,23 @@ class FaultModules:
             else:
                 self._students[source] = student
         return self._students[source]
+
+
+def fault_modules(assignment: Assignment, suite: Any, *, seconds: float = 3.0) -> FaultModules:
+    """The faults of an assignment, observed one by one for at most so much processor time.
+
+    Raises CourseError for a broken catalogue.
+    """
+    catalogue = Catalogue(assignment)
+    modules = FaultModules(Prober(suite), assignment, catalogue.source)
+    deadline = time.process_time() + seconds
+    sources = [catalogue.source, *(catalogue.build(fault) for fault in catalogue)]
+    # The search starts with all faults on the first probes.
+    for number in range(len(modules.prober)):
+        for source in sources:
+            if source is not None and time.process_time() < deadline:
+                modules.observe(source, number)
+    return modules
 
 
 def diagnose(

@@ -57,6 +57,10 @@ class GraderFault(Exception):
     """The suite or the reference is broken; never the student's fault."""
 
 
+class SuiteFault(GraderFault):
+    """The suite cannot be run at all, whoever's submission it is."""
+
+
 class SubmissionUnusable(Exception):
     """The submission could not be imported, so that no check can run."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import platform
 import tempfile
 import time
@@ -10,7 +11,7 @@ import types
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 import pytest
@@ -18,7 +19,7 @@ import torch
 
 import grader
 from grader.course.loading import course_assignment, load_course, suite_digest
-from grader.course.model import Assignment
+from grader.course.model import Assignment, CourseError
 from grader.course.submission import NotGradable, Submission
 from grader.report.model import (
     AssignmentInfo,
@@ -40,7 +41,7 @@ from grader.sandbox.client import ForkServer
 from grader.sandbox.errors import WorkerLost
 from grader.session.bench import Bench, submission_bench
 from grader.session.checks import declared_check
-from grader.session.diagnosing import diagnose
+from grader.session.diagnosing import FaultModules, diagnose, fault_modules
 from grader.session.errors import GraderFault, OutOfTime, SubmissionUnusable
 from grader.session.evidence import Demonstration, collect_evidence, demonstrations
 from grader.session.outcomes import Outcome
@@ -49,50 +50,26 @@ from grader.session.protocol import Job, Progress
 from grader.session.pytest_run import run_suites
 from grader.session.scoring import Expected, outcomes_by_case, score
 
+OnProgress: TypeAlias = Callable[[Progress], None]
+NextJob: TypeAlias = Callable[[], tuple[Job, OnProgress]]
 
-def grade(
-    job: Job, server: ForkServer, on_progress: Callable[[Progress], None] = lambda _: None
-) -> Report:
+
+def grade(job: Job, server: ForkServer, on_progress: OnProgress = lambda _: None) -> Report:
     """Grade ``job`` with workers of ``server``; every worker is dead when this returns.
 
     The report is an instructor's. Raises CourseError for a broken course, GraderFault or
     SandboxError where the grader itself failed.
     """
-    started_at, started = datetime.now(UTC), time.monotonic()
-    assignment, earlier, later = _assignment(job)
-    run = _Run(assignment, on_progress)
-    with tempfile.TemporaryDirectory(prefix="grader-") as directory:
-        Path(directory).chmod(0o755)
-        try:
-            bench: Bench | None = submission_bench(
-                Path(job.submission),
-                assignment,
-                Path(directory, "staged"),
-                server,
-                seed=job.seed,
-                sandbox=job.sandbox,
-                earlier=earlier,
-                later=later,
-                chain=job.chain,
-            )
-            message = ""
-        except NotGradable as problem:
-            bench, message = None, str(problem)
-        try:
-            checks = run.checks(bench, public_only=job.public_only)
-        finally:
-            if bench is not None:
-                bench.discard()
-    return _report(
-        job,
-        run.diagnosis,
-        assignment,
-        bench,
-        checks,
-        message,
-        started_at,
-        round(time.monotonic() - started, 6),
-    )
+    return _Run(job, server, lambda: (job, on_progress)).report()
+
+
+def prepare_and_grade(like: Job, server: ForkServer, next_job: NextJob) -> Report:
+    """Make everything ready that jobs ``like`` this one have in common, then grade ``next_job()``.
+
+    ``next_job`` may fork, and return in the child: what has been prepared is shared then. Its job
+    is for the same assignment, with the same suites. Raises as :func:`grade`.
+    """
+    return _Run(like, server, next_job, prepare=True).report()
 
 
 def _assignment(job: Job) -> tuple[Assignment, list[Assignment], list[Assignment]]:
@@ -101,41 +78,107 @@ def _assignment(job: Job) -> tuple[Assignment, list[Assignment], list[Assignment
     assignment = course_assignment(course, job.assignment)
     others = list(course.assignments.values())
     place = others.index(assignment)
-    if job.check_seconds is not None:
-        limits = msgspec.structs.replace(assignment.limits, check_seconds=job.check_seconds)
-        assignment = msgspec.structs.replace(assignment, limits=limits)
     return assignment, others[:place], others[place + 1 :]
+
+
+def _limited(assignment: Assignment, job: Job) -> Assignment:
+    """The assignment, with the limits that the job asks for."""
+    if job.check_seconds is None:
+        return assignment
+    limits = msgspec.structs.replace(assignment.limits, check_seconds=job.check_seconds)
+    return msgspec.structs.replace(assignment, limits=limits)
 
 
 class _Run(Checks):
     """One run of the suites on one bench; learns which checks to expect before any of them runs."""
 
-    def __init__(self, assignment: Assignment, on_progress: Callable[[Progress], None]) -> None:
-        self._assignment = assignment
-        self._on_progress = on_progress
+    def __init__(
+        self, like: Job, server: ForkServer, next_job: NextJob, *, prepare: bool = False
+    ) -> None:
+        self._public_only = like.public_only
+        self._assignment, self._earlier, self._later = _assignment(like)
+        self._server = server
+        self._next_job = next_job
+        self._prepare = prepare
+        self._modules: FaultModules | None = None
+        self._staging = contextlib.ExitStack()
         self._bench: Bench | None = None
+        self._message = ""
         self._expected: list[Expected] = []
         self._demonstrations: dict[str, Demonstration] = {}
         self._hidden_module: types.ModuleType | None = None
-        self.diagnosis: list[Diagnosis] = []
+        self._diagnosis: list[Diagnosis] = []
         self._json_report: dict[str, Any] = {}
         self._fault: Exception | None = None
         self._settled: set[int] = set()
         self._done = 0
         self._total = 0
 
-    def checks(self, bench: Bench | None, *, public_only: bool) -> list[CheckResult]:
-        """Run the checks, or with no bench only list them."""
-        self._bench = bench
-        options = ["--json-report", "--json-report-file=none", "--json-report-omit=log"]
-        if bench is None:
-            options.append("--collect-only")
+    def report(self) -> Report:
+        """Run the checks, or where there is nothing gradable only list them."""
+        with self._staging:
+            try:
+                checks = self._checks()
+            finally:
+                if self._bench is not None:
+                    self._bench.discard()
+        return _report(
+            self._job,
+            self._diagnosis,
+            self._assignment,
+            self._bench,
+            checks,
+            self._message,
+            self._started_at,
+            round(time.monotonic() - self._started, 6),
+        )
+
+    def _begin(self) -> None:
+        """Take the job, once everything is ready for it."""
+        self._job, self._on_progress = self._next_job()
+        self._started_at, self._started = datetime.now(UTC), time.monotonic()
+        directory = self._staging.enter_context(tempfile.TemporaryDirectory(prefix="grader-"))
+        Path(directory).chmod(0o755)
+        try:
+            self._bench = submission_bench(
+                Path(self._job.submission),
+                _limited(self._assignment, self._job),
+                Path(directory, "staged"),
+                self._server,
+                seed=self._job.seed,
+                sandbox=self._job.sandbox,
+                earlier=self._earlier,
+                later=self._later,
+                chain=self._job.chain,
+            )
+        except NotGradable as problem:
+            self._message = str(problem)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
+        if session.testsfailed or not session.items:
+            return None  # pytest says what is wrong with the suites
+        if self._prepare and self._hidden_module is not None:
+            with contextlib.suppress(CourseError):
+                self._modules = fault_modules(self._assignment, self._hidden_module)
+            gc.collect()
+            gc.freeze()
+        self._begin()
+        return True if self._bench is None else None
+
+    def _checks(self) -> list[CheckResult]:
         try:
             run_suites(
-                self._assignment, *options, plugin=_Registered(self), public_only=public_only
+                self._assignment,
+                "--json-report",
+                "--json-report-file=none",
+                "--json-report-omit=log",
+                plugin=_Registered(self),
+                public_only=self._public_only,
             )
         except GraderFault as fault:
             raise self._fault or fault from None
+        bench = self._bench
         outcomes = outcomes_by_case(self._json_report)
         failed = any(
             outcome.status in (Status.FAILED, Status.ERROR) and not outcome.unusable
@@ -153,8 +196,8 @@ class _Run(Checks):
 
     def _diagnose(self, bench: Bench, suite: types.ModuleType) -> frozenset[str]:
         """Name the misconception; returns the families of checks that it explains."""
-        found = diagnose(bench, suite)
-        self.diagnosis = [diagnosis for diagnosis, _ in found]
+        found = diagnose(bench, suite, modules=self._modules)
+        self._diagnosis = [diagnosis for diagnosis, _ in found]
         return frozenset().union(*(families for _, families in found))
 
     def pytest_json_modifyreport(self, json_report: dict[str, Any]) -> None:

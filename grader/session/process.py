@@ -16,7 +16,6 @@ from grader.sandbox.messages import (
     Analysed,
     BeginCheck,
     Confinement,
-    Done,
     ForbiddenUse,
     FromWorker,
     Layer,
@@ -106,7 +105,9 @@ class StudentProcess:
         left = max(0.0, self._submission_deadline - time.monotonic())
         self._start_clock(min(self._limits.check_seconds, left * SHARE_OF_WHAT_IS_LEFT))
         self.curves = []
-        self.ask(BeginCheck(seed=seed), b"", Done)
+        if self._worker is not None:
+            # A round trip of its own would cost as much as many a check's only call.
+            self._worker.announce(BeginCheck(seed=seed))
         self._checks_served += 1
 
     def ask(

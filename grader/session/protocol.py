@@ -46,6 +46,8 @@ class Fault(msgspec.Struct, tag=True, tag_field="is", kw_only=True):
     message: str
     wrong_course: bool = False
     """Whether the course is what has to be mended."""
+    for_every_job: bool = False
+    """Whether any other job would meet the same."""
 
 
 Event: TypeAlias = Progress | Graded | Fault

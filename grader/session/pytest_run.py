@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from grader.course.model import Assignment
-from grader.session.errors import GraderFault
+from grader.session.errors import SuiteFault
 
 _ARGUMENTS = (
     f"-c{os.devnull}",
@@ -36,7 +36,7 @@ def run_suites(
 ) -> None:
     """Run the suites of an assignment, public ones first, with ``plugin``.
 
-    Raises GraderFault, with what pytest printed, for suites that cannot be run.
+    Raises SuiteFault, with what pytest printed, for suites that cannot be run.
     """
     suites = [assignment.public_suite]
     hidden = assignment.hidden_suite
@@ -50,7 +50,7 @@ def run_suites(
         plugin=plugin,
     )
     if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
-        raise GraderFault(f"the suite of {assignment.id} cannot be run:\n{printed[-3000:]}")
+        raise SuiteFault(f"the suite of {assignment.id} cannot be run:\n{printed[-3000:]}")
 
 
 def warm_up() -> None:

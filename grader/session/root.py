@@ -1,7 +1,9 @@
 """The grading process: one import of torch for everything that grades.
 
 It is started with a clean environment, imports torch, forks the fork server, and only then learns
-what to grade. Each job is graded in a fork of its own, so that nothing of one reaches the next.
+what to grade. Each job is graded in a fork of its own, so that nothing of one reaches the next: the
+first for an assignment in a fork of this process, those that follow in forks of a template, which
+has that assignment's suites collected.
 """
 
 from __future__ import annotations
@@ -18,9 +20,11 @@ import torch
 
 from grader.sandbox import frames, process
 from grader.sandbox.client import ForkServer
-from grader.sandbox.errors import SandboxError, SandboxMissing
+from grader.sandbox.errors import SandboxError
 from grader.sandbox.forkserver import start
-from grader.session.protocol import Event, Fault, Graded, Job, Progress
+from grader.session.answering import answer, progress_to
+from grader.session.protocol import Fault, Job
+from grader.session.templates import Templates
 
 _jobs: msgspec.msgpack.Decoder[Job] = msgspec.msgpack.Decoder(Job)
 
@@ -42,6 +46,7 @@ def main() -> None:
     warm_up()
     gc.collect()
     gc.freeze()
+    templates = Templates(sock, server)
     tried = False
     while True:
         try:
@@ -53,13 +58,19 @@ def main() -> None:
             try:
                 require(server)
             except SandboxError as error:
-                frames.send(sock, Fault(message=str(error)))
+                frames.send(sock, Fault(message=str(error), for_every_job=True))
                 continue
             tried = True
-        _grade_in_fork(job, sock, server)
+        template = templates.for_job(job)
+        ended_well = template.grade(job) if template else _grade_in_fork(job, sock, server)
+        with contextlib.suppress(Exception):
+            server.kill_all()
+        if not ended_well:
+            frames.send(sock, Fault(message="the process that graded it ended before it was done"))
 
 
-def _grade_in_fork(job: Job, sock: socket.socket, server: ForkServer) -> None:
+def _grade_in_fork(job: Job, sock: socket.socket, server: ForkServer) -> bool:
+    """Grade in a fork of this process; whether that ended as it should."""
     me = os.getpid()
     pid = os.fork()
     if pid == 0:
@@ -67,34 +78,13 @@ def _grade_in_fork(job: Job, sock: socket.socket, server: ForkServer) -> None:
         try:
             process.die_with_parent(me)
             gc.disable()  # this process ends before collecting could pay
-            event, blob = _grade(job, sock, server)
-            frames.send(sock, event, blob)
+            from grader.session.grading import grade
+
+            answer(sock, lambda: grade(job, server, progress_to(sock)))
             status = 0
         finally:
             os._exit(status)
-    _, status = os.waitpid(pid, 0)
-    with contextlib.suppress(Exception):
-        server.kill_all()
-    if status != 0:
-        frames.send(sock, Fault(message="the process that graded it ended before it was done"))
-
-
-def _grade(job: Job, sock: socket.socket, server: ForkServer) -> tuple[Event, bytes]:
-    from grader.course.model import CourseError
-    from grader.session.grading import grade
-
-    def report_progress(progress: Progress) -> None:
-        frames.send(sock, progress)
-
-    try:
-        report = grade(job, server, report_progress)
-        return Graded(), msgspec.json.encode(report)
-    except CourseError as error:
-        return Fault(message=str(error), wrong_course=True), b""
-    except SandboxMissing as error:
-        return Fault(message=str(error)), b""
-    except Exception as error:
-        return Fault(message=f"{type(error).__name__}: {error}"), b""
+    return os.waitpid(pid, 0)[1] == 0
 
 
 if __name__ == "__main__":

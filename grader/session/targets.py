@@ -8,6 +8,7 @@ import msgspec
 
 from grader.course.loading import course_assignment, find_course, load_course
 from grader.course.model import Assignment, Course, CourseError
+from grader.course.submission import holds_answer
 from grader.session.protocol import Job, SandboxMode
 
 
@@ -55,7 +56,7 @@ def resolve_targets(
     target. With ``chain`` an id means the folder of all the course's files, so that they can be
     imported. Raises CourseError, saying what is wrong and what to do.
     """
-    loaded = load_course(_course_root(words, course))
+    loaded = load_course(course_root(words, course))
     wanted = None if assignment is None else course_assignment(loaded, assignment)
     if not words:
         every = [wanted] if wanted else list(loaded.assignments.values())
@@ -65,7 +66,8 @@ def resolve_targets(
     return [target for word in words for target in _resolve(word, loaded, wanted, chain)]
 
 
-def _course_root(words: tuple[str, ...], course: str | None) -> Path:
+def course_root(words: tuple[str, ...], course: str | None) -> Path:
+    """The course that ``course`` names, or else the one around here or around the first word."""
     if course is not None:
         return Path(course).absolute()
     starts = [Path.cwd(), *(Path(word).absolute() for word in words if Path(word).exists())]
@@ -89,20 +91,29 @@ def _resolve(word: str, course: Course, wanted: Assignment | None, chain: bool) 
         raise CourseError(f"{word}: there is no such file or folder")
     if wanted is not None:
         return [_target(course, wanted, path)]
-    if path.is_dir():
-        found = [one for one in course.assignments.values() if _holds(path, one)]
-        if found:
-            return [_target(course, one, path) for one in found]
-    else:
-        by_name = [one for one in course.assignments.values() if _is_named_for(path, one)]
-        if len(by_name) == 1:
-            return [_target(course, by_name[0], path)]
-    if len(course.assignments) == 1:
-        return [_target(course, next(iter(course.assignments.values())), path)]
+    found = assignments_of(path, course)
+    if found and (path.is_dir() or len(found) == 1):
+        return [_target(course, one, path) for one in found]
     raise CourseError(
         f"{word}: which assignment is it for? Say so with --assignment "
         f"({', '.join(course.assignments)})"
     )
+
+
+def assignments_of(path: Path, course: Course) -> list[Assignment]:
+    """The assignments that a student's file, folder or zip is for, in the course's order.
+
+    By the names of files and folders, or else by what is defined in them; of a course with one
+    assignment it is always that one.
+    """
+    every = list(course.assignments.values())
+    if len(every) == 1:
+        return every
+    if path.is_dir():
+        found = [one for one in every if _holds(path, one)]
+    else:
+        found = [one for one in every if _is_named_for(path, one)]
+    return found or [one for one in every if holds_answer(path, one)]
 
 
 def _holds(folder: Path, assignment: Assignment) -> bool:

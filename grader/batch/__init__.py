@@ -1,0 +1,1 @@
+"""Many submissions: recognised, graded on every core, resumed, and put into tables. No torch."""

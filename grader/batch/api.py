@@ -1,0 +1,93 @@
+"""A whole batch: planned, graded, and handed over. What ``grade batch`` does, as a function."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from grader.batch.model import Result, Summary
+from grader.batch.plan import Plan, make_plan
+from grader.batch.running import Runner
+from grader.batch.store import Options, Store
+from grader.batch.tables import assignment_ids, encode, grades_csv, summarise
+from grader.course.model import Course
+
+GRADES = "grades.csv"
+SUMMARY = "summary.json"
+
+
+class Batch:
+    """Submissions at ``paths``, to be graded into the folder ``output``.
+
+    As a context manager it leaves nothing behind but reports, tables and a journal. Raises
+    BatchError or CourseError where no batch can be made of the paths.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        course: Course,
+        output: Path,
+        options: Options,
+        *,
+        assignment: str | None = None,
+        pattern: str | None = None,
+    ) -> None:
+        self._course = course
+        self._options = options
+        self._results: list[Result] = []
+        self._store = Store(output)
+        try:
+            self.plan: Plan = make_plan(
+                paths, course, self._store.scratch, assignment=assignment, pattern=pattern
+            )
+        except BaseException:
+            self._store.close()
+            raise
+        self._runner: Runner | None = None
+
+    def __enter__(self) -> Batch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._store.close()
+
+    def stop(self) -> None:
+        """Finish what is being graded, and no more; safe in a signal handler."""
+        if self._runner is not None:
+            self._runner.stop()
+
+    def run(
+        self, *, jobs: int, regrade: bool = False, on_result: Callable[[Result], None]
+    ) -> Summary:
+        """Grade what is not graded yet, and write the tables, whatever happens.
+
+        Raises GradingError or CourseError where nothing can be graded at all.
+        """
+        started_at, started = datetime.now(UTC), time.monotonic()
+        runner = self._runner = Runner(
+            self._course, self._store, self._options, jobs=jobs, regrade=regrade
+        )
+
+        def keep(result: Result) -> None:
+            self._results.append(result)
+            on_result(result)
+
+        complete = False
+        try:
+            complete = runner.run(self.plan.tasks, keep)
+        finally:
+            summary = summarise(
+                self.plan,
+                self._results,
+                self._course,
+                started_at=started_at.isoformat(timespec="seconds"),
+                seconds=time.monotonic() - started,
+                complete=complete,
+            )
+            ids = assignment_ids(self.plan, self._course)
+            self._store.write(GRADES, grades_csv(self.plan, self._results, ids))
+            self._store.write(SUMMARY, encode(summary))
+        return summary

@@ -1,0 +1,4 @@
+"""How platforms lay out what students handed in: one module each, found by being here.
+
+A module has ``TITLE``, ``ORDER`` and ``find``, as ``grader.batch.place.Layout`` says.
+"""

@@ -1,0 +1,21 @@
+"""A single student's folder: files or folders called as the assignments are."""
+
+from __future__ import annotations
+
+from grader.batch.layouts.flat import original
+from grader.batch.place import HandIn, Place
+
+TITLE = "one student's folder"
+ORDER = 75
+
+
+def find(place: Place) -> list[HandIn]:
+    """The folder itself."""
+    stems = {path.stem for path in place.files}
+    by_file = any(original(stem, stems)[0] in place.ids for stem in stems)
+    by_folder = (place.path / "assignments").is_dir() or any(
+        (place.path / id / f"{id}.py").is_file() for id in place.ids
+    )
+    if not by_file and not by_folder:
+        return []
+    return [HandIn(student=place.path.name, folder=place.path)]

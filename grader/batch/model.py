@@ -1,0 +1,109 @@
+"""What a batch found out, as data: ``summary.json``."""
+
+from __future__ import annotations
+
+from typing import Final, Literal, TypeAlias
+
+import msgspec
+
+SUMMARY_VERSION: Final = 1
+
+TaskStatus: TypeAlias = Literal["graded", "not-started", "not-gradable", "grading-failed"]
+"""A report's, or ``grading-failed``: nothing can be said of it, and no score is given."""
+
+
+class Misconception(msgspec.Struct, frozen=True, kw_only=True):
+    faults: list[str]
+    message: str
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one submission for one assignment."""
+
+    students: list[str]
+    assignment: str
+    title: str = ""
+    status: TaskStatus
+    earned: int | None = None
+    """None where the grading failed: that is no 0."""
+    possible: int | None = None
+    message: str = ""
+    misconceptions: list[Misconception] = []
+    crashed: bool = False
+    """Whether the code crashed in a check."""
+    timed_out: bool = False
+    duration_s: float = 0.0
+    kept: bool = False
+    """Whether an earlier run of the batch had graded it."""
+    attempts: int = 1
+
+
+class AssignmentSummary(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    title: str
+    possible: int | None
+    submissions: int
+    scored: int
+    mean: float | None
+    median: float | None
+    lowest: int | None
+    highest: int | None
+
+
+class MisconceptionSummary(msgspec.Struct, frozen=True, kw_only=True):
+    assignment: str
+    faults: list[str]
+    message: str
+    students: list[str]
+
+
+class Named(msgspec.Struct, frozen=True, kw_only=True):
+    """A submission that needs a look."""
+
+    student: str
+    assignment: str = ""
+    message: str = ""
+
+
+class Durations(msgspec.Struct, frozen=True, kw_only=True):
+    """Seconds. ``median`` and ``slowest`` are of the submissions graded in this run."""
+
+    batch: float
+    median: float | None
+    slowest: float | None
+
+
+class Counts(msgspec.Struct, frozen=True, kw_only=True):
+    students: int
+    submissions: int
+    graded: int
+    not_started: int
+    not_gradable: int
+    grading_failed: int
+    open: int
+    """Not yet graded, because the batch was interrupted."""
+    kept: int
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="batch-summary"):
+    """A batch as a whole."""
+
+    schema_version: Literal[1] = SUMMARY_VERSION
+    course: str
+    grader: str
+    started_at: str
+    complete: bool
+    found: list[str]
+    counts: Counts
+    durations: Durations
+    assignments: list[AssignmentSummary]
+    misconceptions: list[MisconceptionSummary]
+    crashed: list[Named]
+    timed_out: list[Named]
+    not_gradable: list[Named]
+    grading_failed: list[Named]
+    unassigned: list[Named]
+    collisions: list[str]
+    left_out: list[str]
+    notes: list[Named]
+    """What the platform said, and which attempt was taken."""

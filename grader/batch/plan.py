@@ -1,0 +1,238 @@
+"""What a batch has to grade: whose submission, for which assignment, under which name."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import stat
+import unicodedata
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from grader.batch.place import HandIn, Place, normal
+from grader.batch.recognise import Found, read_path
+from grader.course.loading import course_assignment
+from grader.course.model import Course
+from grader.session.targets import assignments_of
+
+MAX_NAME_BYTES = 120
+
+
+class Task(msgspec.Struct, kw_only=True):
+    """One submission to grade for one assignment."""
+
+    students: list[str]
+    """Who handed it in; several for a group. No two students of a plan have one name."""
+    assignment: str
+    submission: Path
+    notes: list[str] = []
+    """What the platform said, and which attempt was taken."""
+
+
+class Unassigned(msgspec.Struct, kw_only=True):
+    """What a student handed in for no assignment that can be told."""
+
+    student: str
+    message: str
+
+
+class Plan(msgspec.Struct, kw_only=True):
+    """All of a batch's work, and what is to be said about how it was found."""
+
+    layouts: list[str]
+    """What each path was taken for."""
+    tasks: list[Task]
+    unassigned: list[Unassigned] = []
+    left_out: list[str] = []
+    """What lay there and belongs to nobody."""
+    collisions: list[str] = []
+    """Names that more than one submission has, and how they were told apart."""
+
+
+class _Entry(msgspec.Struct, kw_only=True):
+    source: int
+    hand_in: HandIn
+    submission: Path
+    assignment: str
+    notes: list[str]
+
+
+def make_plan(
+    paths: Sequence[Path],
+    course: Course,
+    scratch: Path,
+    *,
+    assignment: str | None = None,
+    pattern: str | None = None,
+) -> Plan:
+    """Find out who handed in what at ``paths``; zips and loose files are laid out in ``scratch``.
+
+    Only hand-ins for ``assignment`` are planned where it is given. Raises BatchError for a path
+    that is not understood, CourseError for an assignment that there is not.
+    """
+    wanted = None if assignment is None else course_assignment(course, assignment).id
+    unpacked = scratch / "unpacked"
+    unpacked.mkdir(parents=True)
+    place = Place(scratch, list(course.assignments), unpacked)
+    plan = Plan(layouts=[], tasks=[])
+    entries: list[_Entry] = []
+    for source, path in enumerate(paths):
+        found = read_path(Path(os.path.abspath(path)), place, pattern)
+        count = len({(one.student, one.id) for one in found.hand_ins})
+        plan.layouts.append(f"{path}: {found.layout}, {count} student{'s' if count != 1 else ''}")
+        plan.left_out += [f"{path}: {name}" for name in found.left_out]
+        entries += _entries(found, source, course, place, scratch, wanted, plan)
+    entries = _last_attempts(entries)
+    _name(entries, plan)
+    return plan
+
+
+def _entries(
+    found: Found,
+    source: int,
+    course: Course,
+    place: Place,
+    scratch: Path,
+    wanted: str | None,
+    plan: Plan,
+) -> list[_Entry]:
+    entries = []
+    for hand_in in found.hand_ins:
+        named = place.assignment_in(hand_in.assignment)
+        if wanted is not None and named not in ("", wanted):
+            continue
+        submission = _laid_out(hand_in, scratch)
+        ids = [wanted or named] if wanted or named else _by_content(submission, course)
+        if not ids:
+            message = "which assignment is it for? No name tells, and no definition either"
+            plan.unassigned.append(Unassigned(student=normal(hand_in.student), message=message))
+        entries += [
+            _Entry(
+                source=source,
+                hand_in=hand_in,
+                submission=submission,
+                assignment=id,
+                notes=list(hand_in.notes),
+            )
+            for id in ids
+        ]
+    return entries
+
+
+def _by_content(submission: Path, course: Course) -> list[str]:
+    return [one.id for one in assignments_of(submission, course)]
+
+
+def _laid_out(hand_in: HandIn, scratch: Path) -> Path:
+    """Where the hand-in lies as the rules of reading want it: alone, under the student's names.
+
+    Beside the rest of the class its files could import those of others.
+    """
+    if hand_in.folder is not None:
+        return hand_in.folder
+    parent = scratch / "loose"
+    parent.mkdir(exist_ok=True)
+    folder = parent / str(len(os.listdir(parent))) / file_name(hand_in.student)
+    for name, path in hand_in.files.items():
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _place_file(path, target)
+    only = list(hand_in.files)
+    return folder / only[0] if len(only) == 1 and "/" not in only[0] else folder
+
+
+def _place_file(path: Path, target: Path) -> None:
+    """Link or copy a file; a link stays one, and is refused where submissions are read."""
+    mode = path.lstat().st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
+        return
+    try:
+        os.link(path, target, follow_symlinks=False)
+    except OSError:
+        shutil.copyfile(path, target, follow_symlinks=False)
+
+
+def _last_attempts(entries: list[_Entry]) -> list[_Entry]:
+    """Of one student's attempts at one assignment the last, saying which were not taken."""
+    groups: dict[tuple[object, ...], list[_Entry]] = defaultdict(list)
+    for entry in entries:
+        one = entry.hand_in
+        groups[entry.source, one.student, one.id, entry.assignment].append(entry)
+    kept = []
+    for group in groups.values():
+        last = max(entry.hand_in.attempt for entry in group)
+        newest = [entry for entry in group if entry.hand_in.attempt == last]
+        older = [entry for entry in group if entry.hand_in.attempt != last]
+        older.sort(key=lambda entry: entry.hand_in.attempt)
+        if older:
+            took = ", ".join(_label(entry.hand_in) for entry in newest)
+            left = ", ".join(_label(entry.hand_in) for entry in older)
+            for entry in newest:
+                entry.notes.append(f"The last attempt counts: took {took}, not {left}.")
+        kept += newest
+    return kept
+
+
+def _label(hand_in: HandIn) -> str:
+    return ", ".join(path.name for path in hand_in.sources)
+
+
+def _name(entries: list[_Entry], plan: Plan) -> None:
+    """Make tasks of entries: no two students with one name, and one task for a group's work."""
+    ids: dict[tuple[int, str, str], set[str]] = defaultdict(set)
+    for entry in entries:
+        ids[entry.source, entry.assignment, normal(entry.hand_in.student)].add(entry.hand_in.id)
+    shared = {name for (_, _, name), several in ids.items() if len(several) > 1}
+    for name in sorted(shared):
+        plan.collisions.append(f"Several students are called {name}; their ids tell them apart.")
+    taken: set[tuple[str, str]] = set()
+    tasks: dict[tuple[Path, str], Task] = {}
+    for entry in entries:
+        one = entry.hand_in
+        base = normal(one.student) or "nameless"
+        if base in shared and one.id:
+            base = f"{base} ({normal(one.id)})"
+        label, number = base, 1
+        while (label, entry.assignment) in taken:
+            number += 1
+            label = f"{base} [{number}]"
+        if number > 1:
+            plan.collisions.append(
+                f"{base} has handed in {entry.assignment} more than once, and nothing tells which "
+                f"counts: {_label(one)} is graded as {label}."
+            )
+        taken.add((label, entry.assignment))
+        task = tasks.setdefault(
+            (entry.submission, entry.assignment),
+            Task(students=[], assignment=entry.assignment, submission=entry.submission),
+        )
+        task.students.append(label)
+        task.notes += [note for note in entry.notes if note not in task.notes]
+    plan.tasks = list(tasks.values())
+
+
+def file_name(name: str) -> str:
+    """``name`` as the name of a file: different names give different ones, on any system.
+
+    Letters and digits of every script stay, all that could mean something is escaped as in URLs.
+    """
+    name = unicodedata.normalize("NFC", name)
+    safe = "".join(
+        char if char.isalnum() or char in " -_.()@'+" else _escaped(char) for char in name
+    )
+    if safe[:1] in ("", ".", " ", "-"):
+        safe = f"%{ord(safe[0]):02X}{safe[1:]}" if safe else "%"
+    if safe[-1] in ". ":
+        safe = f"{safe[:-1]}%{ord(safe[-1]):02X}"
+    if len(safe.encode()) <= MAX_NAME_BYTES:
+        return safe
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    return safe.encode()[: MAX_NAME_BYTES - 13].decode("utf-8", "ignore") + "~" + digest
+
+
+def _escaped(char: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in char.encode("utf-8", "surrogatepass"))

@@ -1,0 +1,176 @@
+"""Reports on the disk, and which of them need not be made again."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+from pathlib import Path
+
+import msgspec
+
+import grader
+from grader.batch.errors import BatchError
+from grader.batch.plan import Task, file_name
+from grader.course.loading import suite_digest
+from grader.course.model import Assignment, Course, NotGradable
+from grader.course.submission import read_submission
+from grader.report.files import ReportError, decode, encode, write_atomically
+from grader.report.model import Report
+from grader.session.protocol import SandboxMode
+
+JOURNAL = "journal.jsonl"
+STATE = ".batch"
+SCRATCH = "scratch"
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """How every submission of a batch is graded; ``seed`` is None for a fresh one each."""
+
+    seed: int | None = None
+    check_seconds: float | None = None
+    public_only: bool = False
+    sandbox: SandboxMode = "auto"
+    chain: bool = False
+
+
+class _Line(msgspec.Struct, kw_only=True):
+    """That a report was written: its place, what it was made from, and what it looked like."""
+
+    file: str
+    key: str
+    digest: str
+
+
+class Store:
+    """An output folder: ``reports/ASSIGNMENT/STUDENT.json``, and a journal of what made them.
+
+    A line of the journal is written after its report. Whatever ends the batch, a report either has
+    its line or is made again.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = Path(os.path.abspath(folder))
+        self.scratch = self.folder / STATE / SCRATCH
+        self._known: dict[str, _Line] = {}
+        try:
+            self.scratch.parent.mkdir(parents=True, exist_ok=True)
+            self._lock = (folder / STATE / "lock").open("wb")
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(self.scratch, ignore_errors=True)
+            self.scratch.mkdir()
+            self._read_journal()
+        except BlockingIOError:
+            raise BatchError(f"{folder}: another batch is writing there") from None
+        except (OSError, ReportError) as error:
+            raise BatchError(f"{folder}: cannot be written to ({error})") from None
+
+    def _read_journal(self) -> None:
+        path = self.folder / STATE / JOURNAL
+        lines = path.read_bytes().splitlines() if path.exists() else []
+        for line in lines:
+            try:
+                known = msgspec.json.decode(line, type=_Line)
+            except msgspec.DecodeError:
+                continue  # the one that was being written when the batch was killed
+            self._known[known.file] = known
+        data = b"".join(msgspec.json.encode(line) + b"\n" for line in self._known.values())
+        write_atomically(path, data)
+        self._journal = path.open("ab")
+
+    def path(self, student: str, assignment: str) -> Path:
+        """Where a student's report for an assignment lies."""
+        return self.folder / "reports" / assignment / f"{file_name(student)}.json"
+
+    def kept(self, task: Task, key: str) -> Report | None:
+        """The report that was made under ``key`` for all of the task's students, if it is whole."""
+        report: Report | None = None
+        for student in task.students:
+            path = self.path(student, task.assignment)
+            known = self._known.get(self._name(path))
+            if known is None or known.key != key:
+                return None
+            try:
+                data = path.read_bytes()
+                if hashlib.sha256(data).hexdigest() != known.digest:
+                    return None
+                found = decode(data)
+            except (OSError, ReportError):
+                return None
+            if not isinstance(found, Report):
+                return None
+            report = report or found
+        return report
+
+    def save(self, task: Task, key: str, report: Report) -> None:
+        """Write the report for each of its students, then say so in the journal."""
+        data = encode(report)
+        digest = hashlib.sha256(data).hexdigest()
+        for student in task.students:
+            path = self.path(student, task.assignment)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, data)
+            line = _Line(file=self._name(path), key=key, digest=digest)
+            self._known[line.file] = line
+            self._journal.write(msgspec.json.encode(line) + b"\n")
+            self._journal.flush()
+
+    def forget(self, task: Task) -> None:
+        """Take away reports of an earlier state of a submission that now has none."""
+        for student in task.students:
+            path = self.path(student, task.assignment)
+            path.unlink(missing_ok=True)
+            self._known.pop(self._name(path), None)
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write a file of the folder, whole or not at all."""
+        write_atomically(self.folder / name, data)
+
+    def close(self) -> None:
+        """Take away what was only needed while grading, and let the next batch in."""
+        self._journal.close()
+        shutil.rmtree(self.scratch, ignore_errors=True)
+        self._lock.close()
+
+    def _name(self, path: Path) -> str:
+        return os.path.relpath(path, self.folder)
+
+
+class Keys:
+    """What reports are made from, as digests: equal keys, equal reports but for their seeds."""
+
+    def __init__(self, course: Course, options: Options) -> None:
+        self._course = course
+        self._options = options
+        self._suites: dict[str, str] = {}
+
+    def of(self, task: Task) -> str:
+        """The key of a task. Raises CourseError where a suite cannot be read."""
+        assignment = self._course.assignments[task.assignment]
+        parts = [
+            grader.__version__,
+            task.assignment,
+            self._suite(assignment),
+            msgspec.to_builtins(assignment.limits),
+            msgspec.to_builtins(self._options),
+            self._submission(task.submission, assignment),
+        ]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+    def _suite(self, assignment: Assignment) -> str:
+        if assignment.id not in self._suites:
+            self._suites[assignment.id] = suite_digest(assignment)
+        return self._suites[assignment.id]
+
+    def _submission(self, path: Path, assignment: Assignment) -> str:
+        ids = list(self._course.assignments)
+        earlier = [self._course.assignments[id] for id in ids[: ids.index(assignment.id)]]
+        try:
+            submission = read_submission(
+                path, assignment, earlier=earlier, chain=self._options.chain
+            )
+        except NotGradable as problem:
+            return f"not gradable: {problem}"
+        return f"{submission.digest} {submission.main.name}"

@@ -1,0 +1,185 @@
+"""What a batch is handed over as: ``grades.csv`` and ``summary.json``."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from statistics import mean, median
+
+import msgspec
+
+import grader
+from grader.batch.model import (
+    AssignmentSummary,
+    Counts,
+    Durations,
+    MisconceptionSummary,
+    Named,
+    Result,
+    Summary,
+)
+from grader.batch.plan import Plan
+from grader.course.model import Course
+from grader.report import safe
+
+_FORMULA_STARTS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+
+
+def grades_csv(plan: Plan, results: Sequence[Result], ids: Sequence[str]) -> bytes:
+    """A row for each student: name, points of each assignment in ``ids``, total, status.
+
+    A cell is empty where nothing was handed in or no score can be given; the status says which.
+    """
+    points: dict[str, dict[str, int]] = defaultdict(dict)
+    remarks: dict[str, dict[str, str]] = defaultdict(dict)
+    planned = [(name, task.assignment) for task in plan.tasks for name in task.students]
+    for student, assignment in planned:
+        remarks[student][assignment] = "open"
+    for result in results:
+        for student in result.students:
+            remarks[student][result.assignment] = result.status
+            if result.earned is not None and result.status != "not-gradable":
+                points[student][result.assignment] = result.earned
+    for one in plan.unassigned:
+        remarks[one.student][""] = "not-recognised"
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["student", *ids, "total", "status"])
+    for student in sorted(remarks, key=lambda name: (name.casefold(), name)):
+        earned = points[student]
+        cells = [earned.get(id, "") for id in ids]
+        total = sum(earned.values()) if earned else ""
+        writer.writerow([cell(student), *cells, total, _status(remarks[student], ids)])
+    return text.getvalue().encode("utf-8", "backslashreplace")
+
+
+def cell(text: str) -> str:
+    """``text`` as a cell that no spreadsheet takes for a formula."""
+    text = safe.escape(text)
+    return f"'{text}" if text.lstrip().startswith(_FORMULA_STARTS) else text
+
+
+def _status(remarks: dict[str, str], ids: Sequence[str]) -> str:
+    """One word if it is the same for every assignment, else one for each that is not graded."""
+    every = remarks if "" in remarks else {id: remarks.get(id, "missing") for id in ids}
+    if len(set(every.values())) == 1:
+        return next(iter(every.values()))
+    return "; ".join(f"{id} {word}".strip() for id, word in every.items() if word != "graded")
+
+
+def summarise(
+    plan: Plan,
+    results: Sequence[Result],
+    course: Course,
+    *,
+    started_at: str,
+    seconds: float,
+    complete: bool,
+) -> Summary:
+    """The batch as a whole."""
+    statuses = [result.status for result in results]
+    fresh = [result.duration_s for result in results if not result.kept and result.duration_s]
+    students = {name for task in plan.tasks for name in task.students}
+    students |= {one.student for one in plan.unassigned}
+    return Summary(
+        course=course.title,
+        grader=grader.__version__,
+        started_at=started_at,
+        complete=complete,
+        found=plan.layouts,
+        counts=Counts(
+            students=len(students),
+            submissions=len(plan.tasks),
+            graded=statuses.count("graded"),
+            not_started=statuses.count("not-started"),
+            not_gradable=statuses.count("not-gradable"),
+            grading_failed=statuses.count("grading-failed"),
+            open=len(plan.tasks) - len(results),
+            kept=sum(result.kept for result in results),
+        ),
+        durations=Durations(
+            batch=round(seconds, 3),
+            median=round(median(fresh), 3) if fresh else None,
+            slowest=round(max(fresh), 3) if fresh else None,
+        ),
+        assignments=[
+            _of_assignment(id, title, [one for one in results if one.assignment == id])
+            for id, title in _titles(plan, course).items()
+        ],
+        misconceptions=_misconceptions(results),
+        crashed=_named(one for one in results if one.crashed),
+        timed_out=_named(one for one in results if one.timed_out),
+        not_gradable=_named(one for one in results if one.status == "not-gradable"),
+        grading_failed=_named(one for one in results if one.status == "grading-failed"),
+        unassigned=[Named(student=one.student, message=one.message) for one in plan.unassigned],
+        collisions=plan.collisions,
+        left_out=plan.left_out,
+        notes=[
+            Named(student=name, assignment=task.assignment, message=note)
+            for task in plan.tasks
+            for name in task.students
+            for note in task.notes
+        ],
+    )
+
+
+def assignment_ids(plan: Plan, course: Course) -> list[str]:
+    """The assignments that were handed in, in the course's order."""
+    return list(_titles(plan, course))
+
+
+def _titles(plan: Plan, course: Course) -> dict[str, str]:
+    handed_in = {task.assignment for task in plan.tasks}
+    return {one.id: one.title for one in course.assignments.values() if one.id in handed_in}
+
+
+def _of_assignment(id: str, title: str, results: list[Result]) -> AssignmentSummary:
+    earned = [
+        result.earned
+        for result in results
+        if result.earned is not None and result.status != "not-gradable"
+        for _ in result.students
+    ]
+    possible = [result.possible for result in results if result.possible]
+    return AssignmentSummary(
+        id=id,
+        title=title,
+        possible=max(possible) if possible else None,
+        submissions=sum(len(result.students) for result in results),
+        scored=len(earned),
+        mean=round(mean(earned), 2) if earned else None,
+        median=float(median(earned)) if earned else None,
+        lowest=min(earned) if earned else None,
+        highest=max(earned) if earned else None,
+    )
+
+
+def _misconceptions(results: Sequence[Result]) -> list[MisconceptionSummary]:
+    behind: dict[tuple[str, tuple[str, ...]], list[str]] = defaultdict(list)
+    messages = {}
+    for result in results:
+        for one in result.misconceptions:
+            key = (result.assignment, tuple(one.faults))
+            messages[key] = one.message
+            behind[key] += result.students
+    return [
+        MisconceptionSummary(
+            assignment=key[0], faults=list(key[1]), message=messages[key], students=sorted(students)
+        )
+        for key, students in sorted(behind.items(), key=lambda item: (-len(item[1]), item[0]))
+    ]
+
+
+def _named(results: Iterable[Result]) -> list[Named]:
+    return [
+        Named(student=name, assignment=result.assignment, message=result.message)
+        for result in results
+        for name in result.students
+    ]
+
+
+def encode(summary: Summary) -> bytes:
+    """``summary`` as indented JSON."""
+    return msgspec.json.format(msgspec.json.encode(summary), indent=2) + b"\n"

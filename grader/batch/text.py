@@ -1,0 +1,52 @@
+"""A batch's summary for reading."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from grader.batch.model import Counts, Summary
+
+MOST_SHOWN = 5
+
+
+def lines(summary: Summary) -> Iterator[str]:
+    """What the class did, and what needs a look."""
+    yield _counts(summary.counts)
+    for one in summary.assignments:
+        if one.mean is not None:
+            yield (
+                f"{one.title}: mean {one.mean:g}, median {one.median:g}, "
+                f"{one.lowest} to {one.highest} of {one.possible} points"
+            )
+    if summary.misconceptions:
+        yield "Most common misconceptions:"
+    for held in summary.misconceptions[:MOST_SHOWN]:
+        yield f"  {len(held.students)} in {held.assignment}: {held.message}"
+    for title, named in (
+        ("Not gradable", summary.not_gradable),
+        ("The grading failed", summary.grading_failed),
+        ("Crashed", summary.crashed),
+        ("Timed out", summary.timed_out),
+    ):
+        if named:
+            names = ", ".join(f"{one.student} ({one.assignment})" for one in named[:MOST_SHOWN])
+            more = f" and {len(named) - MOST_SHOWN} more" if len(named) > MOST_SHOWN else ""
+            yield f"{title}: {names}{more}"
+
+
+def _counts(counts: Counts) -> str:
+    words = [f"{counts.graded} graded"]
+    words += [
+        f"{number} {what}"
+        for number, what in (
+            (counts.not_started, "not started"),
+            (counts.not_gradable, "not gradable"),
+            (counts.grading_failed, "whose grading failed"),
+            (counts.open, "still to grade"),
+        )
+        if number
+    ]
+    kept = f"; {counts.kept} kept from an earlier run" if counts.kept else ""
+    return (
+        f"{counts.submissions} submissions of {counts.students} students: {', '.join(words)}{kept}"
+    )

@@ -1,0 +1,161 @@
+"""``grade batch``: grade everything that was handed in."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING
+
+import click
+
+from grader.cli import options, output
+from grader.cli.errors import GradeError, InfrastructureError, complain
+
+if TYPE_CHECKING:
+    from grader.batch.model import Summary
+    from grader.batch.plan import Plan
+    from grader.course.model import Course
+    from grader.session.protocol import SandboxMode
+
+
+@click.command
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option(
+    "--output",
+    "destination",
+    required=True,
+    metavar="DIR",
+    help="Where reports/, grades.csv and summary.json go; given again, it goes on from there.",
+)
+@click.option(
+    "--pattern",
+    metavar="PATTERN",
+    help="Where names are in the paths below PATH: '{student}/{assignment}.py', or a regular "
+    "expression with (?P<student>...).",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    help="How many submissions to grade at once (default: one for each core).",
+)
+@click.option("--regrade", is_flag=True, help="Grade again what has not changed since.")
+@options.assignment
+@options.course
+@options.seed
+@options.timeout
+@options.public_only
+@options.sandbox
+@options.chain
+@click.pass_context
+def command(
+    ctx: click.Context,
+    paths: tuple[str, ...],
+    destination: str,
+    pattern: str | None,
+    jobs: int | None,
+    regrade: bool,
+    assignment: str | None,
+    course: str | None,
+    seed: int | None,
+    timeout: float | None,
+    public_only: bool,
+    sandbox: SandboxMode,
+    chain: bool,
+) -> None:
+    """Grade a class's submissions.
+
+    A PATH is a folder or zip as Moodle, Canvas, Gradescope, Blackboard, GitHub Classroom or
+    nbgrader give it, a folder with a file or a folder for each student, or a file. What has not
+    changed since the last time is kept. Ctrl-C finishes the submissions that are being graded; the
+    same command goes on from there.
+    """
+    from grader.batch.api import Batch
+    from grader.batch.errors import BatchError
+    from grader.batch.running import default_jobs
+    from grader.batch.store import Options
+    from grader.course.model import CourseError
+    from grader.session.client import GradingError
+
+    try:
+        with Batch(
+            [Path(path) for path in paths],
+            _course(paths, course),
+            Path(destination),
+            Options(
+                seed=seed,
+                check_seconds=timeout,
+                public_only=public_only,
+                sandbox=sandbox,
+                chain=chain,
+            ),
+            assignment=assignment,
+            pattern=pattern,
+        ) as batch:
+            _say_what_was_found(batch.plan)
+            with _first_interrupt(batch.stop), output.batch_progress(batch.plan) as advance:
+                summary = batch.run(jobs=jobs or default_jobs(), regrade=regrade, on_result=advance)
+    except GradingError as error:
+        kind = GradeError if error.wrong_course else InfrastructureError
+        raise kind(str(error)) from None
+    except (BatchError, CourseError) as error:
+        raise GradeError(str(error)) from None
+    _conclude(ctx, summary, destination)
+
+
+def _course(paths: tuple[str, ...], course: str | None) -> Course:
+    from grader.course.loading import load_course
+    from grader.session.targets import course_root
+
+    return load_course(course_root(paths, course))
+
+
+def _say_what_was_found(plan: Plan) -> None:
+    for line in plan.layouts:
+        complain(line)
+    for name in plan.left_out:
+        complain(f"Left out, belongs to nobody: {name}")
+    for one in plan.unassigned:
+        complain(f"{one.student}: {one.message} (--assignment ID says so for all)")
+    for line in plan.collisions:
+        complain(line)
+
+
+@contextlib.contextmanager
+def _first_interrupt(stop: Callable[[], None]) -> Iterator[None]:
+    """The first Ctrl-C calls ``stop``, and the second interrupts as always."""
+
+    def finish(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, before)
+        complain("Finishing what is being graded; Ctrl-C again ends it at once.")
+        stop()
+
+    before = signal.signal(signal.SIGINT, finish)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _conclude(ctx: click.Context, summary: Summary, destination: str) -> None:
+    from grader.batch.text import lines
+    from grader.cli.main import EXIT_INTERRUPTED
+    from grader.report import safe
+
+    for line in lines(summary):
+        click.echo(safe.guard(safe.escape(line)))
+    click.echo(
+        safe.guard(safe.escape(f"Reports, grades.csv and summary.json are in {destination}"))
+    )
+    if not summary.complete:
+        done = summary.counts.submissions - summary.counts.open
+        complain(
+            f"Interrupted: {done} of {summary.counts.submissions} are graded. "
+            "The same command goes on from there."
+        )
+        ctx.exit(EXIT_INTERRUPTED)
+    failed = summary.counts.grading_failed
+    if failed and failed == summary.counts.submissions:
+        raise InfrastructureError(f"nothing could be graded. {summary.grading_failed[0].message}")

@@ -1,0 +1,41 @@
+"""What a process that grades says on the way and at the end."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+
+import msgspec
+
+from grader.course.model import CourseError
+from grader.report.model import Report
+from grader.sandbox import frames
+from grader.sandbox.errors import SandboxMissing
+from grader.session.errors import SuiteFault
+from grader.session.protocol import Event, Fault, Graded, Progress
+
+
+def progress_to(sock: socket.socket) -> Callable[[Progress], None]:
+    """Sends each step to the command line."""
+
+    def send(progress: Progress) -> None:
+        frames.send(sock, progress)
+
+    return send
+
+
+def answer(sock: socket.socket, grade: Callable[[], Report]) -> None:
+    """Send the report that ``grade`` makes, or else what kept it from making one."""
+    event, blob = _outcome(grade)
+    frames.send(sock, event, blob)
+
+
+def _outcome(grade: Callable[[], Report]) -> tuple[Event, bytes]:
+    try:
+        return Graded(), msgspec.json.encode(grade())
+    except CourseError as error:
+        return Fault(message=str(error), wrong_course=True), b""
+    except (SandboxMissing, SuiteFault) as error:
+        return Fault(message=str(error), for_every_job=True), b""
+    except Exception as error:
+        return Fault(message=f"{type(error).__name__}: {error}"), b""

@@ -1,0 +1,105 @@
+"""Two toy assignments, and one warm process that every batch in this process is graded by."""
+
+from __future__ import annotations
+
+import csv
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from grader.batch import running
+from grader.cli.main import grade
+from grader.session.client import GradingProcess
+
+from ..toy import FILES, make_course
+
+RIGHT = "def {name}(x):\n    return x * 3 + 1\n"
+WRONG = "def {name}(x):\n    return x * 2 + 1\n"
+
+
+def right(name: str = "scale") -> str:
+    return RIGHT.format(name=name)
+
+
+def wrong(name: str = "scale") -> str:
+    return WRONG.format(name=name)
+
+
+def write(folder: Path, files: dict[str, str]) -> Path:
+    """Write files, by their paths below ``folder``."""
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The toy course, and the same assignment once more under the name ``shift``."""
+    root = make_course(tmp_path_factory.mktemp("toys"))
+    for name, text in FILES.items():
+        if name != "assignments/course.toml" and "accepted" not in name:
+            path = root / name.replace("scale", "shift")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text.replace("scale", "shift"), "utf-8")
+    (root / "assignments/course.toml").write_text('title = "Toys"\norder = ["scale", "shift"]\n')
+    return root
+
+
+@pytest.fixture(scope="session")
+def _warm() -> Iterator[GradingProcess]:
+    with GradingProcess() as process:
+        yield process
+
+
+class Batches:
+    """Runs ``grade batch`` in this process."""
+
+    def __init__(self, course: Path, output: Path) -> None:
+        self.course = course
+        self.output = output
+        self.graded: list[Any] = []
+
+    def __call__(self, *arguments: object) -> Result:
+        self.graded.clear()
+        words = ["batch", *map(str, arguments)]
+        words += ["--course", str(self.course), "--output", str(self.output)]
+        return CliRunner().invoke(grade, words)
+
+    @property
+    def grades(self) -> list[dict[str, str]]:
+        with (self.output / "grades.csv").open(encoding="utf-8", newline="") as file:
+            return list(csv.DictReader(file))
+
+    @property
+    def summary(self) -> Any:
+        return json.loads((self.output / "summary.json").read_bytes())
+
+    def report(self, name: str, assignment: str = "scale") -> Any:
+        return json.loads((self.output / "reports" / assignment / f"{name}.json").read_bytes())
+
+
+@pytest.fixture
+def batch(
+    course: Path, tmp_path: Path, _warm: GradingProcess, monkeypatch: pytest.MonkeyPatch
+) -> Batches:
+    batches = Batches(course, tmp_path / "graded")
+    lock = threading.Lock()
+
+    class Shared:
+        def grade(self, job: Any, **options: Any) -> Any:
+            with lock:
+                batches.graded.append(job)
+                return _warm.grade(job, **options)
+
+        def close(self) -> None:
+            pass
+
+    monkeypatch.setattr(running, "GradingProcess", Shared)
+    return batches
