@@ -85,7 +85,8 @@ class Location(msgspec.Struct, frozen=True, kw_only=True):
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """What the student's code gives beside what is expected, on the handout's own inputs.
 
-    A curve is of a training on inputs that are not shown.
+    A curve is of a training on inputs that are not shown; of a hidden check only an instructor's
+    report has it.
 
     ``yours`` and ``expected`` are nested lists of rounded numbers, or text; what is not finite
     becomes text (``nan``, ``inf``, ``-inf``).
@@ -147,7 +148,9 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
         """This result without what would give a hidden check away."""
         if self.visibility is Visibility.PUBLIC:
             return self
-        return msgspec.structs.replace(self, detail="", output=Output())
+        # A curve is what the student's own process said, who may have put hidden inputs into it.
+        evidence = [shown for shown in self.evidence if shown.kind != "curve"]
+        return msgspec.structs.replace(self, detail="", output=Output(), evidence=evidence)
 
 
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):

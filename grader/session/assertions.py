@@ -93,7 +93,9 @@ def normalised_axis(weights: torch.Tensor, axes: Sequence[str], *, tol: float = 
 
 
 def assert_finite(tensor: torch.Tensor, what: str) -> None:
-    """``tensor`` holds no NaN and no infinity."""
+    """``tensor`` holds numbers, and neither NaN nor infinity among them."""
+    if tensor.numel() == 0:  # of which everything would be true
+        raise CheckFailure(f"There are no numbers in your {what}: one of its axes has size 0.")
     if bool(torch.isnan(tensor).any()):
         raise CheckFailure(f"There is NaN (not a number) in your {what}.")
     if bool(torch.isinf(tensor).any()):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, cached_property
 from pathlib import Path
 from types import TracebackType
@@ -58,7 +59,7 @@ class Bench:
 
     def attribute(self, error: BaseException | None) -> BaseException | None:
         """What really ended a check: inputs that the student spoilt are no fault of a reference."""
-        if isinstance(error, GraderFault) and self._transport.input_writes > self._writes_before:
+        if isinstance(error, GraderFault) and self.wrote_inputs:
             return CheckFailure("Your code writes into its inputs, which spoils them for others.")
         return error
 
@@ -78,6 +79,20 @@ class Bench:
         if self.process is not None:
             return self.process.forbidden_uses()
         return []
+
+    @property
+    def wrote_inputs(self) -> bool:
+        """Whether the student's code has written into its inputs during this check."""
+        return self._transport.input_writes > self._writes_before
+
+    @contextlib.contextmanager
+    def inputs_closed(self) -> Iterator[None]:
+        """Keep what the student's code writes into its inputs away from the checks."""
+        self._transport.inputs_closed = True
+        try:
+            yield
+        finally:
+            self._transport.inputs_closed = False
 
     @property
     def can_retry(self) -> bool:

@@ -28,7 +28,7 @@ from grader.sandbox.messages import (
     Unusable,
     Value,
 )
-from grader.sandbox.tensors import NAMES, Packer, unpack
+from grader.sandbox.tensors import DTYPES, NAMES, Packer, unpack
 from grader.session.errors import CheckFailure, student_error
 from grader.session.transport import Transport
 
@@ -185,6 +185,8 @@ class Exchange:
     def _write_back(self, changed: dict[int, int]) -> None:
         """What the call wrote into its inputs is seen in the caller's tensors, as ever."""
         self._transport.input_writes += bool(changed)
+        if self._transport.inputs_closed:
+            return
         by_index = dict(self._inputs.values())
         for index, new in changed.items():
             mine, written = by_index.get(index), _index(self.tensors, new)
@@ -266,7 +268,9 @@ def _decode(value: Value, tensors: list[torch.Tensor], transport: Transport) -> 
         case Entries():
             return {key: _decode(item, tensors, transport) for key, item in value.items.items()}
         case DType():
-            return getattr(torch, value.name, None)
+            if value.name not in DTYPES:
+                raise ProtocolError("it answered with a dtype that is not there")
+            return DTYPES[value.name]
         case Handle():
             members = value.items
             if members is not None:

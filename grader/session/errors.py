@@ -5,7 +5,12 @@ from __future__ import annotations
 import builtins
 from functools import cache
 
+import msgspec
+
+from grader.sandbox.executor import MAX_MESSAGE_TEXT
 from grader.sandbox.messages import Frame, Raised
+
+_MAX_NAME, _MAX_BASES = 200, 32
 
 
 class CheckFailure(AssertionError):
@@ -74,7 +79,18 @@ class OutOfTime(Exception):
 
 
 def student_error(raised: Raised) -> StudentError:
-    """The error to raise for what the student's code raised."""
+    """The error to raise for what the student's code raised.
+
+    Its words are cut again on this side: a report of longer ones could not be sent.
+    """
+    frame = raised.frame
+    raised = msgspec.structs.replace(
+        raised,
+        type=raised.type[:_MAX_NAME],
+        bases=[name[:_MAX_NAME] for name in raised.bases[:_MAX_BASES]],
+        message=raised.message[:MAX_MESSAGE_TEXT],
+        frame=frame and Frame(file=frame.file[:_MAX_NAME], line=frame.line, text=frame.text[:200]),
+    )
     for name in raised.bases:
         error_class = _error_class(name)
         if error_class is not None:

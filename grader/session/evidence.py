@@ -67,7 +67,9 @@ def _differences(bench: Bench, title: str, run: Demonstration) -> list[Evidence]
     ]
 
 
-def _same(yours: torch.Tensor, expected: torch.Tensor) -> bool:
+def _same(yours: Any, expected: torch.Tensor) -> bool:
+    if not isinstance(yours, torch.Tensor) or yours.is_complex() or yours.is_meta:
+        return False
     try:
         assert_close(yours, expected, "")
     except CheckFailure:
@@ -75,8 +77,10 @@ def _same(yours: torch.Tensor, expected: torch.Tensor) -> bool:
     return True
 
 
-def _numbers(tensor: torch.Tensor) -> Any:
+def _numbers(tensor: Any) -> Any:
     """Nested lists of rounded numbers; text for what a list of numbers cannot hold."""
+    if not isinstance(tensor, torch.Tensor):
+        return "no tensor"
     if tensor.is_meta or tensor.numel() > MAX_NUMBERS:
         return f"a tensor of shape {tuple(tensor.shape)}"
     if tensor.dtype.is_complex:

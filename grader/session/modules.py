@@ -23,6 +23,11 @@ from grader.session.calls import Exchange, RemoteObject, accept
 from grader.session.returns import check_returned
 from grader.session.transport import Transport
 
+MAX_NAMES = 4096
+"""Of a module's parameters, buffers and submodules together."""
+MAX_PATH = 512
+"""Characters of one dotted name."""
+
 
 class _Mirror(torch.nn.Module):
     """A module within a remote module: its parameters are here, and calling it calls the remote.
@@ -186,6 +191,7 @@ class RemoteModule(_Mirror):
 
         Raises ProtocolError for a description that makes no sense.
         """
+        _refuse_impossible(module)
         try:
             self._take_over(module, tensors)
         except (IndexError, KeyError, AttributeError, AssertionError, RuntimeError):
@@ -235,6 +241,21 @@ class RemoteModule(_Mirror):
             assert inner is not None
             container = inner
         return container
+
+
+def _refuse_impossible(module: Module) -> None:
+    """Raise ProtocolError for what would cost this side more than it cost to send.
+
+    A path makes a container for each of its parts, and every parameter is copied: so neither may a
+    path be endless nor many parameters be one tensor.
+    """
+    described = [*module.parameters, *module.buffers]
+    paths = [*module.submodules, *(entry.name for entry in described)]
+    tensors = {entry.tensor for entry in described}
+    if len(paths) > MAX_NAMES or max(map(len, paths), default=0) > MAX_PATH:
+        raise ProtocolError("it described a module that is larger than is accepted")
+    if len(tensors) < len(described):
+        raise ProtocolError("it described a module that makes no sense")
 
 
 def _kind(tensor: torch.Tensor) -> tuple[torch.Size, torch.dtype, torch.device]:

@@ -78,6 +78,7 @@ class StudentProcess:
         self.ready: Ready | None = None
         """What the first worker said of its confinement, before any student code ran."""
         self.input_writes = 0
+        self.inputs_closed = False
         self.curves: list[Evidence] = []
         self.notes: list[str] = []
         self._defined: list[str] = []
@@ -278,7 +279,7 @@ class StudentProcess:
         assert isinstance(reply, Loaded)
         missing = [name for name in exports if name not in reply.exports]
         if self._mode is None:
-            self._defined, self._kinds, self.missing = reply.defined, reply.exports, missing
+            self._defined, self._kinds, self.missing = reply.defined[:200], reply.exports, missing
             self._self_contained = reply.self_contained
         elif missing != self.missing:
             raise WorkerLost("it did not define the same once more")

@@ -14,6 +14,9 @@ from grader.report.model import CheckResult, Evidence, Output, Status, Visibilit
 from grader.session.checks import Check
 from grader.session.outcomes import Outcome, from_property
 
+MAX_OUTPUT = 64 * 1024
+"""Characters kept of what all cases of a check print."""
+
 
 class Expected(msgspec.Struct, kw_only=True):
     """A check that was collected: its id, its declaration and its cases' pytest ids."""
@@ -89,11 +92,12 @@ def _worst(outcomes: list[Outcome | None]) -> Outcome:
     not_run = Outcome(status=Status.NOT_RUN, message="This check did not run.")
     found = [outcome or not_run for outcome in outcomes]
     chosen = next((outcome for outcome in found if not outcome.passed), found[0])
+    printed = "".join(outcome.output for outcome in found)
     return msgspec.structs.replace(
         chosen,
         seconds=sum(outcome.seconds for outcome in found),
-        output="".join(outcome.output for outcome in found),
-        truncated=any(outcome.truncated for outcome in found),
+        output=printed[:MAX_OUTPUT],
+        truncated=len(printed) > MAX_OUTPUT or any(outcome.truncated for outcome in found),
         evidence=[shown for outcome in found for shown in outcome.evidence],
         state_dependent=any(outcome.state_dependent for outcome in found),
     )

@@ -18,6 +18,9 @@ class Transport(Protocol):
     input_writes: int
     """How often a call wrote into what it was given."""
 
+    inputs_closed: bool
+    """Whether what a call writes into its inputs is kept from whoever passed them."""
+
     curves: list[Evidence]
     """The losses of each training of this check."""
 
@@ -42,6 +45,7 @@ class InProcess:
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
         self.input_writes = 0
+        self.inputs_closed = False
         self.curves: list[Evidence] = []
 
     def ask(

@@ -50,6 +50,7 @@ class Says:
     def __init__(self, *replies):
         self.replies = list(replies)
         self.input_writes = 0
+        self.inputs_closed = False
 
     def ask(self, request, blob, expected):
         reply, data = self.replies[0] if len(self.replies) == 1 else self.replies.pop(0)

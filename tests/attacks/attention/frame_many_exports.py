@@ -1,0 +1,7 @@
+"""Says at import that it defines tens of thousands of names nearly like the export."""
+
+import wire
+
+NAMES = [f"scaled_dot_product_attentio{number}" for number in range(24_000)]
+wire.send({"is": "Loaded", "exports": {}, "defined": NAMES})
+wire.end()
