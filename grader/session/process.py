@@ -124,7 +124,7 @@ class StudentProcess:
     def discard(self) -> None:
         """End the current worker; the next check gets a fresh one."""
         if self._worker is not None:
-            self._worker.kill()
+            self._worker.discard()
             self._worker = None
 
     close = discard
@@ -155,7 +155,7 @@ class StudentProcess:
                     use.file = "" if path == self._main else str(path.relative_to(folder))
                     uses.append(use)
         finally:
-            worker.kill()
+            worker.discard()
         return uses
 
     def _start_clock(self, seconds: float) -> None:
