@@ -59,6 +59,7 @@ class ForkServer:
     ) -> None:
         self._control = control
         self._process = process
+        self._ending: list[int] = []
 
     @classmethod
     def launch(cls) -> ForkServer:
@@ -92,6 +93,9 @@ class ForkServer:
             os.close(write_end)
         if not isinstance(answer, Spawned) or len(descriptors) != 1:
             raise SandboxError("the fork server gave an answer that makes no sense")
+        ending, self._ending = self._ending, []
+        for pid in ending:
+            self.reap(pid)
         return Worker(self, answer.pid, descriptors[0], ours, read_end)
 
     def reap(self, pid: int) -> int:
@@ -99,8 +103,16 @@ class ForkServer:
         answer, _ = self._ask(Reap(pid=pid), [])
         return answer.status if isinstance(answer, Reaped) else 0
 
+    def reap_later(self, pid: int) -> None:
+        """Reap a killed worker, whose status nobody asks for, when the next one is spawned.
+
+        It takes a process of this size a while to end, and none of that has to be waited for.
+        """
+        self._ending.append(pid)
+
     def kill_all(self) -> None:
-        """Kill every worker that is left."""
+        """Kill and reap every worker that is left."""
+        self._ending.clear()
         self._ask(KillAll(), [])
 
     def close(self) -> None:
@@ -200,21 +212,36 @@ class Worker:
 
     def kill(self) -> int:
         """Kill and reap it, if that has not been done; returns the wait status."""
-        if self._pidfd < 0:
+        if not self._signal_to_end():
             return 0
+        try:
+            return self._server.reap(self.pid)
+        finally:
+            self._let_go()
+
+    def discard(self) -> None:
+        """Kill it, as nobody asks how it ends: that is not waited for."""
+        if self._signal_to_end():
+            self._server.reap_later(self.pid)
+            self._let_go()
+
+    def _signal_to_end(self) -> bool:
+        """Kill it; False if that has been done."""
+        if self._pidfd < 0:
+            return False
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
         os.close(self._pidfd)
         self._pidfd = -1
         self._lost = self._lost or WorkerLost("it was ended")
-        try:
-            return self._server.reap(self.pid)
-        finally:
-            self._drain()
-            self._reader.close()
-            self._sock.close()
-            os.close(self._output)
-            self._output = -1
+        return True
+
+    def _let_go(self) -> None:
+        self._drain()
+        self._reader.close()
+        self._sock.close()
+        os.close(self._output)
+        self._output = -1
 
     def _receive(self, deadline: float) -> tuple[Reply, bytearray]:
         self._reader.deadline = deadline

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Callable
 
 import msgspec
@@ -14,12 +15,19 @@ from grader.sandbox.errors import SandboxMissing
 from grader.session.errors import SuiteFault
 from grader.session.protocol import Event, Fault, Graded, Progress
 
+SECONDS_BETWEEN_STEPS = 0.05
+
 
 def progress_to(sock: socket.socket) -> Callable[[Progress], None]:
-    """Sends each step to the command line."""
+    """Sends steps to the command line, as many as can be seen to pass, and the last."""
+    last = 0.0
 
     def send(progress: Progress) -> None:
-        frames.send(sock, progress)
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= SECONDS_BETWEEN_STEPS or progress.done == progress.total:
+            last = now
+            frames.send(sock, progress)
 
     return send
 

@@ -121,7 +121,9 @@ class FaultModules:
         return self._students[source]
 
 
-def fault_modules(assignment: Assignment, suite: Any, *, seconds: float = 3.0) -> FaultModules:
+def observed_faults(
+    assignment: Assignment, suite: Any, *, seconds: float = 3.0
+) -> tuple[Catalogue, FaultModules]:
     """The faults of an assignment, observed one by one for at most so much processor time.
 
     Raises CourseError for a broken catalogue.
@@ -135,21 +137,27 @@ def fault_modules(assignment: Assignment, suite: Any, *, seconds: float = 3.0) -
         for source in sources:
             if source is not None and time.process_time() < deadline:
                 modules.observe(source, number)
-    return modules
+    return catalogue, modules
 
 
 def diagnose(
-    bench: Bench, suite: Any, *, seconds: float = 1.0, modules: FaultModules | None = None
+    bench: Bench,
+    suite: Any,
+    *,
+    seconds: float = 1.0,
+    catalogue: Catalogue | None = None,
+    modules: FaultModules | None = None,
 ) -> list[tuple[Diagnosis, frozenset[str]]]:
     """The misconceptions that the submission on ``bench`` shows together: an entry each, or none.
 
-    With each come the families of checks that it is known to fail. ``modules`` are those of another
-    submission to the same suite, so that what was observed need not be observed again.
+    With each come the families of checks that it is known to fail. ``catalogue`` and ``modules``
+    are those of another submission to the same suite, so that nothing need be read or observed
+    again.
 
     Raises WorkerLost, OutOfTime, SubmissionUnusable where the submission cannot be probed, and
     CourseError for a broken catalogue.
     """
-    catalogue = Catalogue(bench.assignment)
+    catalogue = catalogue or Catalogue(bench.assignment)
     modules = modules or FaultModules(Prober(suite), bench.assignment, catalogue.source)
     prober = modules.prober
     if not len(prober) or not len(catalogue):

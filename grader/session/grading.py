@@ -21,6 +21,7 @@ import grader
 from grader.course.loading import course_assignment, load_course, suite_digest
 from grader.course.model import Assignment, CourseError
 from grader.course.submission import NotGradable, Submission
+from grader.diagnosis.catalogue import Catalogue
 from grader.report.model import (
     AssignmentInfo,
     Audience,
@@ -41,7 +42,7 @@ from grader.sandbox.client import ForkServer
 from grader.sandbox.errors import WorkerLost
 from grader.session.bench import Bench, submission_bench
 from grader.session.checks import declared_check
-from grader.session.diagnosing import FaultModules, diagnose, fault_modules
+from grader.session.diagnosing import FaultModules, diagnose, observed_faults
 from grader.session.errors import GraderFault, OutOfTime, SubmissionUnusable
 from grader.session.evidence import Demonstration, collect_evidence, demonstrations
 from grader.session.outcomes import Outcome
@@ -100,7 +101,7 @@ class _Run(Checks):
         self._server = server
         self._next_job = next_job
         self._prepare = prepare
-        self._modules: FaultModules | None = None
+        self._faults: tuple[Catalogue, FaultModules] | tuple[None, None] = (None, None)
         self._staging = contextlib.ExitStack()
         self._bench: Bench | None = None
         self._message = ""
@@ -160,7 +161,7 @@ class _Run(Checks):
             return None  # pytest says what is wrong with the suites
         if self._prepare and self._hidden_module is not None:
             with contextlib.suppress(CourseError):
-                self._modules = fault_modules(self._assignment, self._hidden_module)
+                self._faults = observed_faults(self._assignment, self._hidden_module)
             gc.collect()
             gc.freeze()
         self._begin()
@@ -196,7 +197,8 @@ class _Run(Checks):
 
     def _diagnose(self, bench: Bench, suite: types.ModuleType) -> frozenset[str]:
         """Name the misconception; returns the families of checks that it explains."""
-        found = diagnose(bench, suite, modules=self._modules)
+        catalogue, modules = self._faults
+        found = diagnose(bench, suite, catalogue=catalogue, modules=modules)
         self._diagnosis = [diagnosis for diagnosis, _ in found]
         return frozenset().union(*(families for _, families in found))
 

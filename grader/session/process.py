@@ -127,7 +127,7 @@ class StudentProcess:
     def discard(self) -> None:
         """End the current worker; the next check gets a fresh one."""
         if self._worker is not None:
-            self._worker.kill()
+            self._worker.discard()
             self._worker = None
 
     close = discard
@@ -161,7 +161,7 @@ class StudentProcess:
                     use.file = "" if path == self._main else str(path.relative_to(folder))
                     uses.append(use)
         finally:
-            worker.kill()
+            worker.discard()
         self._uses[:0] = uses
         return self._uses
 
