@@ -23,6 +23,8 @@ WARM_UP = 6
 GROWTH = 0.05
 """The share by which resident memory may have grown."""
 WAIT = 20.0
+RESIDENT = 2
+"""The grading process and the fork server."""
 
 
 def main() -> int:
@@ -45,6 +47,9 @@ def main() -> int:
         problems: list[str] = []
         counts = {"attacks": 0, "honest": 0}
 
+        def look() -> set[int]:
+            return arena.processes_below(os.getpid())
+
         def grade(number: int) -> None:
             if number % HONEST_EVERY:
                 report = process.grade(place.honest_job())
@@ -60,13 +65,13 @@ def main() -> int:
         with place.start() as process:
             for number in range(WARM_UP):
                 grade(number)
-            before = Held(arena.processes_below(os.getpid()))
+            before = Held(_settled(look, RESIDENT))
             for number in range(options.gradings):
                 grade(number)
-            after = before.settled(lambda: arena.processes_below(os.getpid()))
+            after = Held(_settled(look, RESIDENT))
         place.close()
         problems += before.problems(after)
-        left = arena.processes_below(os.getpid())
+        left = _settled(look, 0)
     problems += [f"{len(left)} processes outlive the grading process"] if left else []
     rows = [[what, str(old), str(new)] for what, old, new in before.beside(after)]
     print_table(["of the grading process and the fork server", "before", "after"], rows)
@@ -87,13 +92,6 @@ class Held:
         self.files = sum(_count(f"/proc/{pid}/fd") for pid in pids)
         self.resident = sum(_resident(pid) for pid in pids)
 
-    def settled(self, look: Callable[[], set[int]]) -> Held:
-        """What is held as soon as no other process is left, or after a while."""
-        deadline = time.monotonic() + WAIT
-        while (found := look()) - self.pids and time.monotonic() < deadline:
-            time.sleep(0.05)
-        return Held(found)
-
     def beside(self, after: Held) -> list[tuple[str, int, int]]:
         return [
             ("processes", len(self.pids), len(after.pids)),
@@ -111,6 +109,14 @@ class Held:
         if after.resident > self.resident * (1 + GROWTH):
             found.append("resident memory has grown")
         return found
+
+
+def _settled(look: Callable[[], set[int]], count: int) -> set[int]:
+    """The processes as soon as there are so many; a session ends a little after its report."""
+    deadline = time.monotonic() + WAIT
+    while len(found := look()) > count and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return found
 
 
 def _count(folder: str) -> int:
