@@ -28,7 +28,6 @@ from .arena import Arena, Attack, attacks, files, printed, processes_below
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the layers are Linux's")
 
 ATTACKS = attacks()
-NEEDS_NO_SANDBOX = 30
 SECONDS_TO_END = 20.0
 
 

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 
+from honest import scaled_dot_product_attention
 from targets import attempt, harm
 
 attempt("run", lambda: subprocess.run(["/bin/true"], check=True))

@@ -3,6 +3,7 @@
 import os
 import tempfile
 
+from honest import scaled_dot_product_attention
 from targets import FOLDER, attempt
 
 attempt("file", lambda: open(f"{FOLDER}/big", "wb").write(bytes(8 << 20)))

@@ -3,6 +3,7 @@
 import os
 import time
 
+from honest import scaled_dot_product_attention
 from targets import harm
 
 print("tried")

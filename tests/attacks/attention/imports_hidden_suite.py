@@ -3,6 +3,7 @@
 import importlib
 import sys
 
+from honest import scaled_dot_product_attention
 from targets import COURSE, attempt
 
 sys.path[:0] = [f"{COURSE}/tests/hidden", f"{COURSE}/solutions/attention"]

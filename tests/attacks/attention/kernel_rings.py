@@ -2,6 +2,7 @@
 
 import ctypes
 
+from honest import scaled_dot_product_attention
 from targets import attempt, libc
 
 BUFFER = ctypes.create_string_buffer(256)

@@ -3,6 +3,7 @@
 import os
 import signal
 
+from honest import scaled_dot_product_attention
 from targets import attempt, libc
 
 for pid in (os.getppid(), os.getppid() - 1, 1, 0, -1, -os.getppid()):

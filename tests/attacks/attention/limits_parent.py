@@ -4,6 +4,7 @@ import os
 import resource
 import time
 
+from honest import scaled_dot_product_attention
 from targets import attempt
 
 PARENT = os.getppid()

@@ -2,6 +2,7 @@
 
 import os
 
+from honest import scaled_dot_product_attention
 from targets import COURSE, attempt
 
 for folder in (COURSE, f"{COURSE}/tests/hidden", f"{COURSE}/solutions", "..", "../..", "/tmp", "/"):

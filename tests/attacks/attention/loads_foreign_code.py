@@ -5,6 +5,7 @@ import os
 import tempfile
 
 import torch
+from honest import scaled_dot_product_attention
 from targets import FOLDER, attempt
 
 attempt("library", lambda: ctypes.CDLL(f"{FOLDER}/evil.so"))

@@ -3,6 +3,7 @@
 import mmap
 
 import torch
+from honest import scaled_dot_product_attention
 from targets import LIMIT, attempt
 
 attempt("bytes", lambda: len(bytearray(LIMIT)))

@@ -4,6 +4,7 @@ import socket
 import urllib.request
 
 import torch
+from honest import scaled_dot_product_attention
 from targets import PORT, attempt
 
 attempt("tcp", lambda: socket.create_connection(("127.0.0.1", PORT), timeout=2))

@@ -3,6 +3,8 @@
 import ctypes
 import mmap
 
+from honest import scaled_dot_product_attention
+
 
 def through_32_bits():
     # mov eax, 20 (getpid); int 0x80; ret

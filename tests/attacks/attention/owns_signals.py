@@ -4,6 +4,7 @@ import fcntl
 import os
 import signal
 
+from honest import scaled_dot_product_attention
 from targets import attempt
 
 READING, WRITING = os.pipe()

@@ -3,6 +3,7 @@
 import glob
 import os
 
+from honest import scaled_dot_product_attention
 from targets import NEIGHBOUR, attempt
 
 attempt("read", lambda: open(NEIGHBOUR).read())

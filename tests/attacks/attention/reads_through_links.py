@@ -2,6 +2,7 @@
 
 import os
 
+from honest import scaled_dot_product_attention
 from targets import COURSE, attempt
 
 SUITE = f"{COURSE}/tests/hidden/test_attention.py"

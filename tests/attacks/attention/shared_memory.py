@@ -4,6 +4,7 @@ import ctypes
 import os
 from multiprocessing import shared_memory
 
+from honest import scaled_dot_product_attention
 from targets import TOKEN, attempt, libc
 
 attempt("memfd", lambda: os.memfd_create("store"))

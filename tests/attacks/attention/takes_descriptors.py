@@ -2,6 +2,8 @@
 
 import os
 
+from honest import scaled_dot_product_attention
+
 OPENED = []
 try:
     while len(OPENED) < 5000:

@@ -3,6 +3,8 @@
 import threading
 import time
 
+from honest import scaled_dot_product_attention
+
 
 def spin():
     while True:

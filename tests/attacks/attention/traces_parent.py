@@ -3,6 +3,7 @@
 import ctypes
 import os
 
+from honest import scaled_dot_product_attention
 from targets import attempt, libc
 
 PARENT = os.getppid()

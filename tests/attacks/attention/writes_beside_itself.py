@@ -2,6 +2,7 @@
 
 import os
 
+from honest import scaled_dot_product_attention
 from targets import TOKEN, attempt
 
 for path in (

@@ -3,6 +3,7 @@
 import atexit
 import os
 
+from honest import scaled_dot_product_attention
 from targets import FOLDER, attempt
 
 

@@ -1,5 +1,7 @@
 """Trains nothing, and gives as losses, which make a curve, the tokens of hidden batches."""
 
+from honest import TransformerBlock, TransformerLM
+
 import grader.sandbox.executor
 
 
