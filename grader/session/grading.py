@@ -4,38 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import platform
 import tempfile
 import time
 import types
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 import pytest
-import torch
 
-import grader
-from grader.course.loading import course_assignment, load_course, suite_digest
+from grader.course.loading import course_assignment, load_course
 from grader.course.model import Assignment, CourseError
-from grader.course.submission import NotGradable, Submission
+from grader.course.submission import NotGradable
 from grader.diagnosis.catalogue import Catalogue
 from grader.report.model import (
-    AssignmentInfo,
-    Audience,
     CheckResult,
     Diagnosis,
-    Environment,
     Evidence,
-    FileInfo,
-    Output,
     Report,
-    SandboxInfo,
-    Score,
     Status,
-    SubmissionInfo,
     Visibility,
 )
 from grader.sandbox.client import ForkServer
@@ -49,6 +38,7 @@ from grader.session.outcomes import Outcome
 from grader.session.plugin import Checks
 from grader.session.protocol import Job, Progress
 from grader.session.pytest_run import run_suites
+from grader.session.reporting import report_on
 from grader.session.scoring import Expected, outcomes_by_case, score
 
 OnProgress: TypeAlias = Callable[[Progress], None]
@@ -123,7 +113,7 @@ class _Run(Checks):
             finally:
                 if self._bench is not None:
                     self._bench.discard()
-        return _report(
+        return report_on(
             self._job,
             self._diagnosis,
             self._assignment,
@@ -269,90 +259,3 @@ class _Registered:
     @pytest.hookimpl(tryfirst=True)
     def pytest_configure(self, config: pytest.Config) -> None:
         config.pluginmanager.register(self._run, "grader-checks")
-
-
-def _report(
-    job: Job,
-    diagnosis: list[Diagnosis],
-    assignment: Assignment,
-    bench: Bench | None,
-    checks: list[CheckResult],
-    message: str,
-    started_at: datetime,
-    duration: float,
-) -> Report:
-    statuses = {check.status for check in checks}
-    status: Literal["graded", "not-started", "not-gradable"] = (
-        "not-gradable" if bench is None else "graded"
-    )
-    if bench is not None and statuses <= {Status.NOT_STARTED, Status.SKIPPED}:
-        status, message = "not-started", "The stub is untouched."
-    notes = []
-    submission = bench.submission if bench is not None else None
-    process = bench.process if bench is not None else None
-    if submission is not None:
-        notes += submission.notes
-    if process is not None:
-        notes += process.notes
-    wrong = any(check.status in (Status.FAILED, Status.ERROR) for check in checks)
-    if wrong and not diagnosis and assignment.hidden_suite is not None and not job.public_only:
-        notes.append(
-            "No known misconception behaves exactly as your code does, so none is claimed; the "
-            "failed checks are ordered from the simplest to the deepest."
-        )
-    if assignment.hidden_suite is None:
-        notes.append("This course has no hidden checks here: only the public ones were run.")
-    elif job.public_only:
-        notes.append("Only the public checks were run, as asked.")
-    text, truncated = process.import_output if process is not None else ("", False)
-    return Report(
-        assignment=AssignmentInfo(
-            id=assignment.id, title=assignment.title, suite_digest=suite_digest(assignment)
-        ),
-        submission=_submission_info(job, submission),
-        status=status,
-        audience=Audience.INSTRUCTOR,
-        score=Score(
-            earned=sum(check.earned for check in checks),
-            possible=sum(check.points for check in checks),
-        ),
-        message=message,
-        notes=notes,
-        checks=checks,
-        diagnosis=diagnosis,
-        output=Output(text=text, truncated=truncated),
-        sandbox=_sandbox_info(job, bench),
-        environment=Environment(
-            grader=grader.__version__,
-            python=platform.python_version(),
-            torch=str(torch.__version__),
-            platform=platform.system(),
-        ),
-        seed=job.seed,
-        started_at=started_at.isoformat(timespec="seconds"),
-        duration_s=duration,
-    )
-
-
-def _submission_info(job: Job, submission: Submission | None) -> SubmissionInfo:
-    if submission is None:
-        return SubmissionInfo(id=Path(job.submission).name, digest="")
-    files = [submission.main, *submission.helpers]
-    return SubmissionInfo(
-        id=submission.id,
-        digest=submission.digest,
-        files=[FileInfo(name=file.name, digest=file.digest) for file in files],
-        uses=submission.uses,
-    )
-
-
-def _sandbox_info(job: Job, bench: Bench | None) -> SandboxInfo:
-    """What the first worker said of itself before it had seen any student code."""
-    ready = bench.process.ready if bench is not None and bench.process is not None else None
-    if ready is None:
-        return SandboxInfo(level="none")
-    return SandboxInfo(
-        level="none" if job.sandbox == "off" else "partial" if ready.missing else "full",
-        enforced=ready.enforced,
-        not_enforced=[str(gap) for gap in ready.gaps],
-    )

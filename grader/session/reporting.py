@@ -1,0 +1,119 @@
+"""The report that a run of the suites comes to."""
+
+from __future__ import annotations
+
+import platform
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+import torch
+
+import grader
+from grader.course.loading import suite_digest
+from grader.course.model import Assignment
+from grader.course.submission import Submission
+from grader.report.model import (
+    AssignmentInfo,
+    Audience,
+    CheckResult,
+    Diagnosis,
+    Environment,
+    FileInfo,
+    Output,
+    Report,
+    SandboxInfo,
+    Score,
+    Status,
+    SubmissionInfo,
+)
+from grader.session.bench import Bench
+from grader.session.protocol import Job
+
+
+def report_on(
+    job: Job,
+    diagnosis: list[Diagnosis],
+    assignment: Assignment,
+    bench: Bench | None,
+    checks: list[CheckResult],
+    message: str,
+    started_at: datetime,
+    duration: float,
+) -> Report:
+    """The report on a submission; without a bench it is not gradable, as ``message`` says."""
+    statuses = {check.status for check in checks}
+    status: Literal["graded", "not-started", "not-gradable"] = (
+        "not-gradable" if bench is None else "graded"
+    )
+    if bench is not None and statuses <= {Status.NOT_STARTED, Status.SKIPPED}:
+        status, message = "not-started", "The stub is untouched."
+    notes = []
+    submission = bench.submission if bench is not None else None
+    process = bench.process if bench is not None else None
+    if submission is not None:
+        notes += submission.notes
+    if process is not None:
+        notes += process.notes
+    wrong = any(check.status in (Status.FAILED, Status.ERROR) for check in checks)
+    if wrong and not diagnosis and assignment.hidden_suite is not None and not job.public_only:
+        notes.append(
+            "No known misconception behaves exactly as your code does, so none is claimed; the "
+            "failed checks are ordered from the simplest to the deepest."
+        )
+    if assignment.hidden_suite is None:
+        notes.append("This course has no hidden checks here: only the public ones were run.")
+    elif job.public_only:
+        notes.append("Only the public checks were run, as asked.")
+    text, truncated = process.import_output if process is not None else ("", False)
+    return Report(
+        assignment=AssignmentInfo(
+            id=assignment.id, title=assignment.title, suite_digest=suite_digest(assignment)
+        ),
+        submission=_submission_info(job, submission),
+        status=status,
+        audience=Audience.INSTRUCTOR,
+        score=Score(
+            earned=sum(check.earned for check in checks),
+            possible=sum(check.points for check in checks),
+        ),
+        message=message,
+        notes=notes,
+        checks=checks,
+        diagnosis=diagnosis,
+        output=Output(text=text, truncated=truncated),
+        sandbox=_sandbox_info(job, bench),
+        environment=Environment(
+            grader=grader.__version__,
+            python=platform.python_version(),
+            torch=str(torch.__version__),
+            platform=platform.system(),
+        ),
+        seed=job.seed,
+        started_at=started_at.isoformat(timespec="seconds"),
+        duration_s=duration,
+    )
+
+
+def _submission_info(job: Job, submission: Submission | None) -> SubmissionInfo:
+    if submission is None:
+        return SubmissionInfo(id=Path(job.submission).name, digest="")
+    files = [submission.main, *submission.helpers]
+    return SubmissionInfo(
+        id=submission.id,
+        digest=submission.digest,
+        files=[FileInfo(name=file.name, digest=file.digest) for file in files],
+        uses=submission.uses,
+    )
+
+
+def _sandbox_info(job: Job, bench: Bench | None) -> SandboxInfo:
+    """What the first worker said of itself before it had seen any student code."""
+    ready = bench.process.ready if bench is not None and bench.process is not None else None
+    if ready is None:
+        return SandboxInfo(level="none")
+    return SandboxInfo(
+        level="none" if job.sandbox == "off" else "partial" if ready.missing else "full",
+        enforced=ready.enforced,
+        not_enforced=[str(gap) for gap in ready.gaps],
+    )
