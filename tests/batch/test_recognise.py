@@ -105,6 +105,10 @@ class TestPlatforms:
     def test_one_student(self, plan, handed_in):
         assert who(plan(handed_in("scale.py", "shift.py"))) == {("in", "scale"), ("in", "shift")}
 
+    def test_a_class_with_a_file_called_like_an_assignment(self, plan, handed_in):
+        found = plan(handed_in("scale.py", "ann.py", "bob.py"))
+        assert who(found) == {("scale", "scale"), ("ann", "scale"), ("bob", "scale")}
+
     def test_clones_of_classroom(self, plan, handed_in):
         names = ["scale-ann-lee", "scale-ann-bob"]
         folder = handed_in(

@@ -12,7 +12,8 @@ ORDER = 75
 def find(place: Place) -> list[HandIn]:
     """The folder itself."""
     stems = {path.stem for path in place.files}
-    by_file = any(original(stem, stems)[0] in place.ids for stem in stems)
+    # Were one of them enough, a class with a file of that name among others would become one.
+    by_file = bool(stems) and all(original(stem, stems)[0] in place.ids for stem in stems)
     by_folder = (place.path / "assignments").is_dir() or any(
         (place.path / id / f"{id}.py").is_file() for id in place.ids
     )
