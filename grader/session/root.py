@@ -22,9 +22,7 @@ from grader.sandbox import frames, process
 from grader.sandbox.client import ForkServer
 from grader.sandbox.errors import SandboxError
 from grader.sandbox.forkserver import start
-from grader.session.answering import answer, progress_to
 from grader.session.protocol import Fault, Job
-from grader.session.templates import Templates
 
 _jobs: msgspec.msgpack.Decoder[Job] = msgspec.msgpack.Decoder(Job)
 
@@ -42,6 +40,7 @@ def main() -> None:
     import grader.session.grading  # noqa: F401
     from grader.session.pytest_run import warm_up
     from grader.session.requiring import require
+    from grader.session.templates import Templates
 
     warm_up()
     gc.collect()
@@ -78,6 +77,7 @@ def _grade_in_fork(job: Job, sock: socket.socket, server: ForkServer) -> bool:
         try:
             process.die_with_parent(me)
             gc.disable()  # this process ends before collecting could pay
+            from grader.session.answering import answer, progress_to
             from grader.session.grading import grade
 
             answer(sock, lambda: grade(job, server, progress_to(sock)))

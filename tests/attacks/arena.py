@@ -7,6 +7,7 @@ import ctypes
 import os
 import re
 import secrets
+import sys
 import shutil
 import socket
 import tomllib
@@ -224,8 +225,8 @@ def adopt_orphans() -> None:
         raise OSError("this kernel knows no subreaper")
 
 
-def processes_below(pid: int) -> set[int]:
-    """Every process that descends from ``pid`` and has not ended."""
+def processes_below(pid: int, *, levels: int = sys.maxsize) -> set[int]:
+    """Every process that descends from ``pid``, over so many generations, and has not ended."""
     parents = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -234,10 +235,14 @@ def processes_below(pid: int) -> set[int]:
                 if fields[0] != "Z":
                     parents[int(entry.name)] = int(fields[1])
     found: set[int] = set()
-    waiting = [pid]
-    while waiting:
-        parent = waiting.pop()
-        children = {child for child, its in parents.items() if its == parent} - found
-        found |= children
-        waiting += children
+    generation = {pid}
+    while generation and levels:
+        generation = {child for child, its in parents.items() if its in generation} - found
+        found |= generation
+        levels -= 1
     return found
+
+
+def lasting(grading: int) -> set[int]:
+    """The grading process, and what it keeps: the fork server, and a template an assignment."""
+    return {grading} | processes_below(grading, levels=1)

@@ -23,7 +23,7 @@ from grader.sandbox.errors import SandboxError
 from grader.session.client import GradingProcess
 
 from . import arena
-from .arena import Arena, Attack, attacks, files, printed, processes_below
+from .arena import Arena, Attack, attacks, files, lasting, printed, processes_below
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the layers are Linux's")
 
@@ -55,15 +55,15 @@ class Ring:
     def __init__(self, place: Arena) -> None:
         self.place = place
         self._process: GradingProcess | None = None
-        self._below: set[int] = set()
+        self._before: set[int] = set()
+        self._grading = 0
 
     def grade(self, name: str, attack: Attack | None, **options: object) -> Report:
         """The instructor's report; raises GradingError if it is lost."""
         if self._process is None:
-            before = processes_below(os.getpid())
+            self._before = processes_below(os.getpid())
             self._process = self.place.start()
-            self._process.grade(self.place.honest_job())
-            self._below = self._settled(lambda found: len(found - before) == 2)
+            (self._grading,) = processes_below(os.getpid(), levels=1) - self._before
         job = self.place.job(name, attack, **options) if attack else self.place.honest_job()
         try:
             return self._process.grade(job)
@@ -72,15 +72,13 @@ class Ring:
             raise
 
     def survivors(self) -> set[int]:
-        """Processes that were not there before the first attack: none, once they have ended."""
-        return self._settled(lambda found: not found - self._below) - self._below
-
-    def _settled(self, enough: Callable[[set[int]], bool]) -> set[int]:
-        """The processes below this one, as soon as they are as wanted, or after a while."""
+        """Processes that a submission left: none, once those of its own grading have ended."""
         deadline = time.monotonic() + SECONDS_TO_END
-        while not enough(found := processes_below(os.getpid())) and time.monotonic() < deadline:
+        while left := processes_below(os.getpid()) - self._before - lasting(self._grading):
+            if time.monotonic() > deadline:
+                break
             time.sleep(0.02)
-        return found
+        return left
 
     def close(self) -> None:
         if self._process is not None:
