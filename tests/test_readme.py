@@ -47,7 +47,10 @@ def test_two_commands_set_up():
     install = [".venv/bin/pip", "install", "-c", "constraints.txt", "-e"]
     assert first[:2] == [["python3", "-m", "venv", ".venv"], [*install, "."]]
     assert first[2][:2] == [".venv/bin/grade", "run"]
-    assert second == [[*install, ".[test]"], [".venv/bin/pytest"]]
+    assert second == [
+        [*install, ".[test]"],
+        [".venv/bin/pytest", "-n", "auto", "--dist", "loadfile"],
+    ]
 
 
 def test_every_block_is_a_command_or_something_to_read():

@@ -185,6 +185,8 @@ class Worker:
             raise self._lost.with_traceback(None)
         announced, self._announced = self._announced, None
         first = b"" if announced is None else _frame(announced)
+        if self._reader.is_ahead():
+            raise self._end(ProtocolError("it answered before it was asked"))
         try:
             self._reader.deadline = deadline
             self._reader.send(first + _frame(request, len(blob)))

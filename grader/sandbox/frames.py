@@ -114,6 +114,13 @@ class DeadlineReader:
                     raise EOFError
                 buffer = buffer[count:]
 
+    def is_ahead(self) -> bool:
+        """Whether something was sent that nobody has asked for yet."""
+        try:
+            return bool(self._sock.recv(1, socket.MSG_PEEK))
+        except (BlockingIOError, ConnectionError):
+            return False
+
     def send(self, data: bytes | bytearray) -> None:
         """Send ``data`` before the deadline; raises TimeoutError."""
         left = self.deadline - time.monotonic()

@@ -7,9 +7,9 @@ import ctypes
 import os
 import re
 import secrets
-import sys
 import shutil
 import socket
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
