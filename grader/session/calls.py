@@ -178,8 +178,8 @@ class Exchange:
         leaves = [tensor for _, tensor in self._inputs.values()] + self._parameters
         found = [None if index is None else _index(tensors, index) for index in result]
         for gradient, leaf in zip(found, leaves, strict=True):
-            if gradient is not None and gradient.shape != leaf.shape:
-                raise ProtocolError("it sent a gradient of another shape than its input")
+            if gradient is not None and _kind(gradient) != _kind(leaf):
+                raise ProtocolError("it sent a gradient of another shape, type or device")
         return found
 
     def _write_back(self, changed: dict[int, int]) -> None:
@@ -282,3 +282,7 @@ def _index(tensors: list[torch.Tensor], index: int) -> torch.Tensor:
     if not 0 <= index < len(tensors):
         raise ProtocolError("it answered with a tensor that is not there")
     return tensors[index]
+
+
+def _kind(tensor: torch.Tensor) -> tuple[torch.Size, torch.dtype, torch.device]:
+    return tensor.shape, tensor.dtype, tensor.device

@@ -264,6 +264,7 @@ KEEPS = {
         "no_device_of_its_own",
         "normalised_over_the_keys",
         "output_is_weights_times_value",
+        "ratio_of_two_keys",
         "shapes",
     },
     "fill_result_dropped_with_dropout.py": {"written_by_hand"},
