@@ -113,6 +113,8 @@ class _Run(Checks):
             finally:
                 if self._bench is not None:
                     self._bench.discard()
+                    # A report is handed over when no worker is left that could still do anything.
+                    self._server.kill_all()
         return report_on(
             self._job,
             self._diagnosis,
