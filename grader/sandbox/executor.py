@@ -39,8 +39,6 @@ from grader.sandbox.messages import (
     Load,
     Loaded,
     LoadWeights,
-    Module,
-    Parameter,
     Raised,
     Reply,
     Request,
@@ -53,6 +51,7 @@ from grader.sandbox.objects import ObjectTable, Outgoing, incoming, sendable
 from grader.sandbox.tensors import DTYPES, Packer, UnusableTensor, raw_bytes, unpack
 from grader.sandbox.training import fit
 from grader.sandbox.tripwire import Tripwire
+from grader.sandbox.weights import WrongWeights, describe_module, set_by_name
 
 MAX_MESSAGE_TEXT = 4000
 KEPT_GRAPHS = 64
@@ -61,10 +60,6 @@ _BUILTIN_ERRORS = {
     for thing in vars(builtins).values()
     if isinstance(thing, type) and issubclass(thing, Exception)
 }
-
-
-class WrongWeights(Exception):
-    """The declared parameters cannot be set; the text says which."""
 
 
 class Executor:
@@ -194,7 +189,7 @@ class Executor:
         }
         module = None
         if isinstance(result, torch.nn.Module):
-            module = _describe(result, outgoing.packer)
+            module = describe_module(result, outgoing.packer)
         self._call_number += 1
         if request.keep_graph:
             owner = whole if isinstance(whole, torch.nn.Module) else None
@@ -272,7 +267,7 @@ class Executor:
 
     def _inspect(self, request: Inspect, blob: bytes) -> tuple[Reply, bytes | bytearray]:
         packer = Packer()
-        module = _describe(self._objects[request.handle], packer)
+        module = describe_module(self._objects[request.handle], packer)
         return Inspected(module=module, tensors=packer.specs), packer.blob
 
     def _load_weights(self, request: LoadWeights, blob: bytes) -> tuple[Reply, bytes | bytearray]:
@@ -301,7 +296,7 @@ class Executor:
         module = self._objects[request.handle]
         losses = fit(module, tensors[request.batches], learning_rate=request.learning_rate)
         packer = Packer()
-        described = _describe(module, packer)
+        described = describe_module(module, packer)
         return Trained(losses=losses, module=described, tensors=packer.specs), packer.blob
 
     # -- errors -------------------------------------------------------------------------------
@@ -376,47 +371,6 @@ class _Call:
         self.inputs = inputs
         self.outputs = outputs
         self.owner = owner
-
-
-def set_by_name(module: torch.nn.Module, weights: dict[str, torch.Tensor]) -> None:
-    """Set the parameters of ``module`` that ``weights`` names; a missing bias is fine.
-
-    Raises WrongWeights, saying which parameter is missing or has another shape.
-    """
-    parameters = dict(module.named_parameters(remove_duplicate=False))
-    for name, tensor in weights.items():
-        parameter = parameters.get(name)
-        if parameter is None and name.endswith(".bias"):
-            continue
-        if parameter is None:
-            there = ", ".join(parameters) or "no parameters at all"
-            raise WrongWeights(
-                f"there is no parameter {name}; the module has {there}. Name it so, or write "
-                "load_weights(self, weights) in your class"
-            )
-        if parameter.shape != tensor.shape:
-            raise WrongWeights(
-                f"{name} has shape {tuple(parameter.shape)}, expected {tuple(tensor.shape)}"
-            )
-        parameter.copy_(tensor)
-
-
-def _describe(module: torch.nn.Module, packer: Packer) -> Module:
-    first_names: dict[int, str] = {}
-    parameters = []
-    for name, parameter in module.named_parameters(remove_duplicate=False):
-        same_as = first_names.setdefault(id(parameter), name)
-        parameters.append(
-            Parameter(
-                name=name,
-                tensor=packer.add(parameter),
-                same_as=None if same_as == name else same_as,
-                trained=parameter.requires_grad,
-            )
-        )
-    buffers = [Parameter(name=n, tensor=packer.add(b)) for n, b in module.named_buffers()]
-    submodules = [name for name, _ in module.named_modules() if name]
-    return Module(parameters=parameters, buffers=buffers, submodules=submodules)
 
 
 def _kind(thing: Any) -> str:

@@ -212,6 +212,11 @@ def submission_bench(
     return Bench(assignment, process, seed=seed, process=process, submission=submission)
 
 
+def warm_up() -> None:
+    """Find what workers may read, which every job asks for, before the first one does."""
+    _readable()
+
+
 @cache
 def _readable() -> Readable:
     return code_paths()

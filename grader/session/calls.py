@@ -178,7 +178,7 @@ class Exchange:
         leaves = [tensor for _, tensor in self._inputs.values()] + self._parameters
         found = [None if index is None else _index(tensors, index) for index in result]
         for gradient, leaf in zip(found, leaves, strict=True):
-            if gradient is not None and _kind(gradient) != _kind(leaf):
+            if gradient is not None and kind_of(gradient) != kind_of(leaf):
                 raise ProtocolError("it sent a gradient of another shape, type or device")
         return found
 
@@ -284,5 +284,6 @@ def _index(tensors: list[torch.Tensor], index: int) -> torch.Tensor:
     return tensors[index]
 
 
-def _kind(tensor: torch.Tensor) -> tuple[torch.Size, torch.dtype, torch.device]:
+def kind_of(tensor: torch.Tensor) -> tuple[torch.Size, torch.dtype, torch.device]:
+    """What two tensors have in common of which one can take the other's place."""
     return tensor.shape, tensor.dtype, tensor.device

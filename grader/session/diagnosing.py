@@ -77,12 +77,15 @@ class Prober:
 
 
 class FaultModules:
-    """Builds faults and runs them on probes, each once, for any number of submissions."""
+    """An assignment's faults, built and run on the probes of its suite, each once.
 
-    def __init__(self, prober: Prober, assignment: Assignment, reference: str) -> None:
-        self.prober = prober
+    They serve any number of submissions. Raises CourseError for a broken catalogue.
+    """
+
+    def __init__(self, suite: Any, assignment: Assignment) -> None:
+        self.prober = Prober(suite)
+        self.catalogue = Catalogue(assignment)
         self._exports = assignment.exports
-        self._reference = reference
         self._students: dict[str, DirectStudent | None] = {}
         self._seen: dict[tuple[str, int], tuple[Signature, bool]] = {}
 
@@ -92,7 +95,19 @@ class FaultModules:
 
     def may_be_random(self, number: int) -> bool:
         """Whether a right answer draws random numbers on the probe ``number``."""
-        return self._observe(self._reference, number)[1]
+        return self._observe(self.catalogue.source, number)[1]
+
+    def observe_singles(self, seconds: float = 3.0) -> None:
+        """Observe fault by fault, for at most so much processor time.
+
+        Probe by probe, as the search for a misconception starts with all faults on the first ones.
+        """
+        deadline = time.process_time() + seconds
+        sources = [self.catalogue.source, *map(self.catalogue.build, self.catalogue)]
+        for number in range(len(self.prober)):
+            for source in sources:
+                if source is not None and time.process_time() < deadline:
+                    self.observe(source, number)
 
     def _observe(self, source: str, number: int) -> tuple[Signature, bool]:
         key = (source, number)
@@ -105,7 +120,7 @@ class FaultModules:
         if student is None:
             return Signature(results=None, error="import"), False
         seen, draws = self.prober.observe_module(student, number)
-        if draws and source != self._reference and not self.may_be_random(number):
+        if draws and source != self.catalogue.source and not self.may_be_random(number):
             again, _ = self.prober.observe_module(student, number, stream=1)
             seen = mark_random(seen, again)
         return seen, draws
@@ -121,45 +136,23 @@ class FaultModules:
         return self._students[source]
 
 
-def observed_faults(
-    assignment: Assignment, suite: Any, *, seconds: float = 3.0
-) -> tuple[Catalogue, FaultModules]:
-    """The faults of an assignment, observed one by one for at most so much processor time.
-
-    Raises CourseError for a broken catalogue.
-    """
-    catalogue = Catalogue(assignment)
-    modules = FaultModules(Prober(suite), assignment, catalogue.source)
-    deadline = time.process_time() + seconds
-    sources = [catalogue.source, *(catalogue.build(fault) for fault in catalogue)]
-    # The search starts with all faults on the first probes.
-    for number in range(len(modules.prober)):
-        for source in sources:
-            if source is not None and time.process_time() < deadline:
-                modules.observe(source, number)
-    return catalogue, modules
-
-
 def diagnose(
     bench: Bench,
     suite: Any,
     *,
     seconds: float = 1.0,
-    catalogue: Catalogue | None = None,
     modules: FaultModules | None = None,
 ) -> list[tuple[Diagnosis, frozenset[str]]]:
     """The misconceptions that the submission on ``bench`` shows together: an entry each, or none.
 
-    With each come the families of checks that it is known to fail. ``catalogue`` and ``modules``
-    are those of another submission to the same suite, so that nothing need be read or observed
-    again.
+    With each come the families of checks that it is known to fail. ``modules`` are those of another
+    submission to the same suite, so that nothing need be read or observed again.
 
     Raises WorkerLost, OutOfTime, SubmissionUnusable where the submission cannot be probed, and
     CourseError for a broken catalogue.
     """
-    catalogue = catalogue or Catalogue(bench.assignment)
-    modules = modules or FaultModules(Prober(suite), bench.assignment, catalogue.source)
-    prober = modules.prober
+    modules = modules or FaultModules(suite, bench.assignment)
+    prober, catalogue = modules.prober, modules.catalogue
     if not len(prober) or not len(catalogue):
         return []
     student = prober.observe_student(bench)

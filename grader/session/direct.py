@@ -17,7 +17,7 @@ import torch
 
 from grader.course.model import Export
 from grader.diagnosis.probes import Signature, describe_error
-from grader.sandbox.executor import WrongWeights, set_by_name
+from grader.sandbox.weights import WrongWeights, set_by_name
 from grader.session.errors import CheckFailure
 from grader.session.returns import check_returned
 

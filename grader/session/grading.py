@@ -18,7 +18,6 @@ import pytest
 from grader.course.loading import course_assignment, load_course
 from grader.course.model import Assignment, CourseError
 from grader.course.submission import NotGradable
-from grader.diagnosis.catalogue import Catalogue
 from grader.report.model import (
     CheckResult,
     Diagnosis,
@@ -31,7 +30,7 @@ from grader.sandbox.client import ForkServer
 from grader.sandbox.errors import WorkerLost
 from grader.session.bench import Bench, submission_bench
 from grader.session.checks import declared_check
-from grader.session.diagnosing import FaultModules, diagnose, observed_faults
+from grader.session.diagnosing import FaultModules, diagnose
 from grader.session.errors import GraderFault, OutOfTime, SubmissionUnusable
 from grader.session.evidence import Demonstration, collect_evidence, demonstrations
 from grader.session.outcomes import Outcome
@@ -91,7 +90,7 @@ class _Run(Checks):
         self._server = server
         self._next_job = next_job
         self._prepare = prepare
-        self._faults: tuple[Catalogue, FaultModules] | tuple[None, None] = (None, None)
+        self._faults: FaultModules | None = None
         self._staging = contextlib.ExitStack()
         self._bench: Bench | None = None
         self._message = ""
@@ -153,7 +152,8 @@ class _Run(Checks):
             return None  # pytest says what is wrong with the suites
         if self._prepare and self._hidden_module is not None:
             with contextlib.suppress(CourseError):
-                self._faults = observed_faults(self._assignment, self._hidden_module)
+                self._faults = FaultModules(self._hidden_module, self._assignment)
+                self._faults.observe_singles()
             gc.collect()
             gc.freeze()
         self._begin()
@@ -189,8 +189,7 @@ class _Run(Checks):
 
     def _diagnose(self, bench: Bench, suite: types.ModuleType) -> frozenset[str]:
         """Name the misconception; returns the families of checks that it explains."""
-        catalogue, modules = self._faults
-        found = diagnose(bench, suite, catalogue=catalogue, modules=modules)
+        found = diagnose(bench, suite, modules=self._faults)
         self._diagnosis = [diagnosis for diagnosis, _ in found]
         return frozenset().union(*(families for _, families in found))
 

@@ -19,7 +19,7 @@ from grader.sandbox.messages import (
     Trained,
 )
 from grader.sandbox.tensors import NAMES, Packer, unpack
-from grader.session.calls import Exchange, RemoteObject, accept
+from grader.session.calls import Exchange, RemoteObject, accept, kind_of
 from grader.session.returns import check_returned
 from grader.session.transport import Transport
 
@@ -212,7 +212,7 @@ class RemoteModule(_Mirror):
             mine = known.get(described.name)
             if described.same_as is not None:
                 mine = mirrored[described.same_as]
-            elif mine is None or _kind(mine) != _kind(tensor):
+            elif mine is None or kind_of(mine) != kind_of(tensor):
                 trained = described.trained and tensor.dtype.is_floating_point
                 mine = torch.nn.Parameter(tensor, requires_grad=trained)
             else:
@@ -256,7 +256,3 @@ def _refuse_impossible(module: Module) -> None:
         raise ProtocolError("it described a module that is larger than is accepted")
     if len(tensors) < len(described):
         raise ProtocolError("it described a module that makes no sense")
-
-
-def _kind(tensor: torch.Tensor) -> tuple[torch.Size, torch.dtype, torch.device]:
-    return tensor.shape, tensor.dtype, tensor.device

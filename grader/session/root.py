@@ -38,11 +38,12 @@ def main() -> None:
     # Hidden suites and references enter this process only from here on.
     torch.set_num_threads(1)
     import grader.session.grading  # noqa: F401
-    from grader.session.pytest_run import warm_up
+    from grader.session import bench, pytest_run
     from grader.session.requiring import require
     from grader.session.templates import Templates
 
-    warm_up()
+    pytest_run.warm_up()
+    bench.warm_up()
     gc.collect()
     gc.freeze()
     templates = Templates(sock, server)

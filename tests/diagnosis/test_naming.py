@@ -15,7 +15,7 @@ from grader.audit.cases import SourceBench, collect
 from grader.course.loading import load_course
 from grader.course.model import Assignment
 from grader.diagnosis.catalogue import Catalogue
-from grader.session.diagnosing import FaultModules, Prober, diagnose
+from grader.session.diagnosing import FaultModules, diagnose
 
 from .rewriting import rewritten
 
@@ -30,7 +30,7 @@ def suite_of(assignment: Assignment) -> ModuleType:
 @cache
 def modules_of(name: str) -> FaultModules:
     assignment = ASSIGNMENTS[name]
-    return FaultModules(Prober(suite_of(assignment)), assignment, Catalogue(assignment).source)
+    return FaultModules(suite_of(assignment), assignment)
 
 
 def named(assignment: Assignment, source: str, seconds: float = 1.0) -> list[str]:

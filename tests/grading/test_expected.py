@@ -16,16 +16,15 @@ import pytest
 
 from grader.audit.cases import Case, SourceBench, collect, run_case
 from grader.course.loading import load_course
-from grader.diagnosis.catalogue import Catalogue
 from grader.report.model import Status
-from grader.session.diagnosing import FaultModules, Prober, diagnose
+from grader.session.diagnosing import FaultModules, diagnose
 from grader.session.outcomes import Outcome
 
 from .conftest import ROOT
 
 THOROUGH = bool(os.environ.get("GRADER_SEEDS"))
-"""Whether every case of a check is tried on what has to be kept, and every name asked for, as CI
-does; else the first case, without training, and the names of the seeds."""
+"""Whether every case of a check is tried on what has to be kept, and every name asked for; else the
+first case, without training, and the names of the seeds."""
 SEED = 3
 CORPUS = ROOT / "tests" / "submissions"
 ASSIGNMENTS = load_course(ROOT).assignments
@@ -113,8 +112,7 @@ def test_what_is_lost_kept_and_said(name):
 @cache
 def modules_of(component: str) -> FaultModules:
     suite = sys.modules[cases_of(component)[-1].function.__module__]
-    assignment = ASSIGNMENTS[component]
-    return FaultModules(Prober(suite), assignment, Catalogue(assignment).source)
+    return FaultModules(suite, ASSIGNMENTS[component])
 
 
 @pytest.mark.parametrize("name", NAMED)
