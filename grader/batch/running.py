@@ -81,7 +81,7 @@ class Runner:
         return finished == len(tasks)
 
     def _work(self) -> None:
-        process = _Restarted()
+        process = _Restarted(isolate=self._options.isolate)
         try:
             while not self._stopping:
                 try:
@@ -143,12 +143,13 @@ class Runner:
 class _Restarted:
     """A grading process that is started when it is needed, and again after it was closed."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, isolate: bool) -> None:
+        self._isolate = isolate
         self._process: GradingProcess | None = None
 
     def running(self) -> GradingProcess:
         if self._process is None:
-            self._process = GradingProcess()
+            self._process = GradingProcess(isolate=self._isolate)
         return self._process
 
     def close(self) -> None:

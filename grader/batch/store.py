@@ -33,6 +33,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     check_seconds: float | None = None
     public_only: bool = False
     sandbox: SandboxMode = "auto"
+    isolate: bool = False
     chain: bool = False
 
 

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 @options.timeout
 @options.public_only
 @options.sandbox
+@options.isolate
 @options.chain
 @click.pass_context
 def command(
@@ -63,6 +64,7 @@ def command(
     timeout: float | None,
     public_only: bool,
     sandbox: SandboxMode,
+    isolate: bool,
     chain: bool,
 ) -> None:
     """Grade a class's submissions.
@@ -89,6 +91,7 @@ def command(
                 check_seconds=timeout,
                 public_only=public_only,
                 sandbox=sandbox,
+                isolate=isolate,
                 chain=chain,
             ),
             assignment=assignment,

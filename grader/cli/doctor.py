@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from grader.cli import options
 from grader.cli.errors import InfrastructureError
 
 if TYPE_CHECKING:
@@ -14,8 +15,9 @@ if TYPE_CHECKING:
 
 @click.command
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+@options.isolate
 @click.pass_context
-def command(ctx: click.Context, as_json: bool) -> None:
+def command(ctx: click.Context, as_json: bool, isolate: bool) -> None:
     """Try what a hostile submission would try, and say what is not refused here.
 
     Exits with 0 if every promise holds, with 1 if one does not.
@@ -24,7 +26,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
     from grader.sandbox.errors import SandboxError
 
     try:
-        ready, tried = examine()
+        ready, tried = examine(isolate=isolate)
     except SandboxError as error:
         raise InfrastructureError(str(error)) from None
     healthy = not ready.missing and all(one.held for one in tried)
@@ -36,15 +38,15 @@ def command(ctx: click.Context, as_json: bool) -> None:
 def _json(healthy: bool, ready: Ready, tried: list[Tried]) -> str:
     import msgspec
 
-    from grader.sandbox.probes import PROBES
+    from grader.sandbox.probes import PROBES, promise
 
     probes = [
         {
             "name": one.name,
-            "promise": PROBES[one.name].promise,
+            "promise": promise(one.name),
             "held": one.held,
             "seen": one.seen,
-            "layers": PROBES[one.name].layers,
+            "layers": PROBES[one.name].layers if one.name in PROBES else ["isolation"],
         }
         for one in tried
     ]
@@ -57,12 +59,12 @@ def _json(healthy: bool, ready: Ready, tried: list[Tried]) -> str:
 
 
 def _text(healthy: bool, ready: Ready, tried: list[Tried]) -> str:
-    from grader.sandbox.probes import PROBES
+    from grader.sandbox.probes import promise
 
     lines = ["What a submission tries:"]
     for one in tried:
-        promise = PROBES[one.name].promise
-        lines.append(f"  ok  {promise}" if one.held else f"  NO  {promise} - {one.seen}")
+        promised = promise(one.name)
+        lines.append(f"  ok  {promised}" if one.held else f"  NO  {promised} - {one.seen}")
     lines += ["", "Enforced: " + (", ".join(ready.enforced) or "nothing") + "."]
     if ready.gaps:
         lines += ["", "Not enforced:"]

@@ -22,6 +22,13 @@ sandbox = click.option(
     help="Grade with what confinement there is, only with all of it (or exit 3), or with none.",
 )
 
+isolate = click.option(
+    "--isolate",
+    is_flag=True,
+    envvar="GRADE_ISOLATE",
+    help="Hide even that other files exist, by bubblewrap (or exit 3). Starts more slowly.",
+)
+
 assignment = click.option(
     "--assignment",
     metavar="ID",

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 @options.timeout
 @options.public_only
 @options.sandbox
+@options.isolate
 @options.chain
 @output.show_option
 @click.pass_context
@@ -44,6 +45,7 @@ def command(
     timeout: float | None,
     public_only: bool,
     sandbox: SandboxMode,
+    isolate: bool,
     chain: bool,
     audience: str | None,
 ) -> None:
@@ -62,7 +64,7 @@ def command(
         resolved = resolve_targets(targets, assignment=assignment, course=course, chain=chain)
     except CourseError as error:
         raise GradeError(str(error)) from None
-    report = _grade(resolved, seed, timeout, public_only, sandbox, chain)
+    report = _grade(resolved, seed, timeout, public_only, sandbox, isolate, chain)
     report = output.for_audience(report, audience or "student")
     if destination is not None:
         output.save(encode(report), destination)
@@ -78,6 +80,7 @@ def _grade(
     timeout: float | None,
     public_only: bool,
     sandbox: SandboxMode,
+    isolate: bool,
     chain: bool,
 ) -> Report | CourseReport:
     import secrets
@@ -89,7 +92,7 @@ def _grade(
     chosen = secrets.randbits(53) if seed is None else seed
     reports = []
     try:
-        with GradingProcess() as process, output.progress() as bar:
+        with GradingProcess(isolate=isolate) as process, output.progress() as bar:
             for target in targets:
                 bar.start(target.assignment)
                 job = target.job(

@@ -16,6 +16,7 @@ import msgspec
 
 from grader.sandbox import frames
 from grader.sandbox.errors import ProtocolError, SandboxError, WorkerLost, WorkerTimeout
+from grader.sandbox.isolation import Isolation, find
 from grader.sandbox.messages import (
     Answer,
     Command,
@@ -55,27 +56,38 @@ class ForkServer:
     """Commands to a running fork server."""
 
     def __init__(
-        self, control: socket.socket, process: subprocess.Popen[bytes] | None = None
+        self,
+        control: socket.socket,
+        process: subprocess.Popen[bytes] | None = None,
+        *,
+        staging: Path | None = None,
     ) -> None:
+        self.staging = staging
+        """Below this, staged files are to lie; None for the system's temporary folder."""
         self._control = control
         self._process = process
         self._ending: list[int] = []
 
     @classmethod
-    def launch(cls) -> ForkServer:
-        """Start a fork server in a fresh interpreter with a clean environment."""
+    def launch(cls, *, staging: Path | None = None, isolate: bool = False) -> ForkServer:
+        """Start a fork server in a fresh interpreter with a clean environment.
+
+        With ``isolate`` it sees of the disk only what it runs on, and ``staging``; raises
+        SandboxMissing where that cannot be had.
+        """
+        isolation = find(staging) if isolate else Isolation(prefix=[], holds=[])
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             number = theirs.fileno()
             command = [sys.executable, "-I", "-X", "utf8", "-m", __package__ + ".forkserver"]
             process = subprocess.Popen(
-                [*command, str(number)],
+                [*isolation.prefix, *command, str(number), *isolation.holds],
                 env=CLEAN_ENVIRONMENT,
                 pass_fds=[number],
                 stdin=subprocess.DEVNULL,
                 cwd="/",
             )
-        return cls(ours, process)
+        return cls(ours, process, staging=staging)
 
     def spawn(self, directory: Path, confinement: Confinement) -> Worker:
         """Fork a worker for the staged files in ``directory``; raises SandboxError."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import get_args
 
-from grader.sandbox import landlock, limits, process, seccomp, users
+from grader.sandbox import isolation, landlock, limits, process, seccomp, users
 from grader.sandbox.messages import Gap, Layer, Ready, Spawn
 from grader.sandbox.readable import WRITABLE, code_paths
 
@@ -34,7 +34,8 @@ _ADVICE = {
 class Prepared:
     """What the fork server does once for all its workers, before any is confined."""
 
-    def __init__(self) -> None:
+    def __init__(self, isolation: Sequence[str] = ()) -> None:
+        self.isolation = isolation
         self.readable = code_paths()
         self.filter: seccomp.Filter | None = None
         self.no_filter = ""
@@ -64,7 +65,10 @@ def confine(spawn: Spawn, parent: int, prepared: Prepared) -> Ready:
     facts.apply("parent", "end with the fork server", lambda: process.die_with_parent(parent))
     written = _close_files(spawn, prepared, facts)
     _filter_calls(prepared, facts, read_only=not written)
-    return Ready(enforced=facts.enforced, gaps=facts.gaps)
+    return Ready(
+        enforced=[*prepared.isolation, *facts.enforced],
+        gaps=[*facts.gaps, *isolation.gaps(prepared.isolation)],
+    )
 
 
 def _leave_root(spawn: Spawn, prepared: Prepared, facts: _Facts) -> None:

@@ -8,9 +8,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from grader.sandbox import isolation
 from grader.sandbox.client import CLEAN_ENVIRONMENT, ForkServer
 from grader.sandbox.errors import SandboxError, WorkerLost
 from grader.sandbox.messages import Confinement, Layer, Probed, Ready, Targets, Tried
+from grader.sandbox.staging import PREFIX, Staging
 
 MEMORY_BYTES = 256 << 20
 SECONDS = 60.0
@@ -18,26 +20,36 @@ _SET_BY_TORCH = ("TORCHINDUCTOR_CACHE_DIR",)
 
 
 def examine(
-    server: ForkServer | None = None, *, without: Sequence[Layer] = ()
+    server: ForkServer | None = None,
+    *,
+    without: Sequence[Layer] = (),
+    isolate: bool = False,
 ) -> tuple[Ready, list[Tried]]:
     """What a worker of ``server`` (default: one of its own) says of itself, and what it could do.
 
-    ``without`` leaves layers out. Raises SandboxError if no worker can be started.
+    ``without`` leaves layers out, ``isolate`` puts such a server into bubblewrap. Raises
+    SandboxError if no worker can be started.
     """
     if server is None:
-        server = ForkServer.launch()
+        staging = Staging()
         try:
-            return examine(server, without=without)
+            server = ForkServer.launch(staging=staging.path, isolate=isolate)
+            try:
+                return examine(server, without=without)
+            finally:
+                server.close()
         finally:
-            server.close()
+            staging.close()
     confinement = Confinement(memory_bytes=MEMORY_BYTES, cpu_seconds=60, without=list(without))
-    with tempfile.TemporaryDirectory(prefix="grader-") as name, socket.socket() as listener:
+    with (
+        tempfile.TemporaryDirectory(prefix=PREFIX) as elsewhere,
+        tempfile.TemporaryDirectory(prefix=PREFIX, dir=server.staging) as staged,
+        socket.socket() as listener,
+    ):
         # Open to every user, so that it is the sandbox that refuses.
-        outside, inside = Path(name, "outside"), Path(name, "inside")
-        Path(name).chmod(0o755)
-        for folder, mode in ((outside, 0o777), (inside, 0o755)):
-            folder.mkdir()
-            folder.chmod(mode)
+        outside, inside = Path(elsewhere), Path(staged)
+        outside.chmod(0o777)
+        inside.chmod(0o755)
         file, program = outside / "file", outside / "program"
         for path in (file, program):
             path.write_bytes(b"\0 not a program\n")
@@ -56,6 +68,7 @@ def examine(
         worker = server.spawn(inside, confinement)
         try:
             ready = worker.wait_ready()
+            targets.isolated = isolation.FILES in ready.enforced
             reply, _ = worker.request(targets, b"", Probed, time.monotonic() + SECONDS)
         except WorkerLost as lost:
             raise SandboxError(f"the worker that tries the sandbox was lost: {lost}") from None

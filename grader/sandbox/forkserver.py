@@ -9,6 +9,7 @@ import random
 import signal
 import socket
 import sys
+from collections.abc import Sequence
 
 import msgspec
 import torch
@@ -58,14 +59,17 @@ def warm_up() -> None:
     (nowhere @ nowhere / 2.0).softmax(-1)
 
 
-def serve(control: socket.socket, *, parent: int) -> None:
-    """Answer commands until the other side closes; then end with every worker."""
+def serve(control: socket.socket, *, parent: int, isolation: Sequence[str] = ()) -> None:
+    """Answer commands until the other side closes; then end with every worker.
+
+    ``isolation`` says what holds already for whatever this process does.
+    """
     process.die_with_parent(parent)
     process.set_dumpable(False)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _redirect_standard_streams()
-    prepared = Prepared()
+    prepared = Prepared(isolation)
     gc.collect()
     gc.freeze()
     workers: set[int] = set()
@@ -145,10 +149,11 @@ def _redirect_standard_streams() -> None:
 
 
 def main() -> None:
-    """Serve as a process of its own: ``python -I -m grader.sandbox.forkserver DESCRIPTOR``."""
+    """Serve as a process of its own, given its socket's descriptor and how it is isolated."""
+    os.environ.pop("PWD", None)  # bubblewrap's
     control = socket.socket(fileno=int(sys.argv[1]))
     warm_up()
-    serve(control, parent=os.getppid())
+    serve(control, parent=os.getppid(), isolation=sys.argv[2:])
 
 
 if __name__ == "__main__":

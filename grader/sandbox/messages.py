@@ -185,6 +185,8 @@ class Targets(_Message):
     open_files: int
     environment: list[str]
     """Names of variables that may be there."""
+    isolated: bool = False
+    """Whether not even the existence of ``file`` should show."""
 
 
 Request: TypeAlias = (

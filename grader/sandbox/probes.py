@@ -47,7 +47,13 @@ class Probe(msgspec.Struct, frozen=True):
 
 def try_all(targets: Targets) -> list[Tried]:
     """Try everything in this process."""
-    return [_try(name, probe, targets) for name, probe in PROBES.items()]
+    probes = PROBES | ISOLATED if targets.isolated else PROBES
+    return [_try(name, probe, targets) for name, probe in probes.items()]
+
+
+def promise(name: str) -> str:
+    """What the attempt of this name would break."""
+    return (PROBES | ISOLATED)[name].promise
 
 
 def _try(name: str, probe: Probe, targets: Targets) -> Tried:
@@ -55,7 +61,8 @@ def _try(name: str, probe: Probe, targets: Targets) -> Tried:
         probe.attempt(targets)
     except OSError as error:
         code = errno.errorcode.get(error.errno or 0, "")
-        return Tried(name=name, held=error.errno in _REFUSALS, seen=code)
+        hidden = targets.isolated and error.errno == errno.ENOENT
+        return Tried(name=name, held=hidden or error.errno in _REFUSALS, seen=code)
     except Succeeded as success:
         return Tried(name=name, held=False, seen=str(success))
     except Exception as error:
@@ -284,3 +291,10 @@ PROBES: dict[str, Probe] = {
         lambda _: _libc("unshare", _NEW_USER_NAMESPACE),
     ),
 }
+
+ISOLATED: dict[str, Probe] = {
+    "existence": Probe(
+        "No file outside can be seen to exist", (), lambda targets: os.stat(targets.file)
+    ),
+}
+"""What bubblewrap adds, where it was asked for."""

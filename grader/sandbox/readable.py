@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import importlib.util
 import os
 import sys
 import sysconfig
@@ -76,7 +77,8 @@ def code_paths() -> Readable:
 
 
 def _folders(package: str) -> list[str]:
-    return list(getattr(sys.modules.get(package), "__path__", []))
+    spec = importlib.util.find_spec(package)
+    return list((spec and spec.submodule_search_locations) or [])
 
 
 def _without(path: str, own: str) -> Iterator[tuple[str, bool]]:

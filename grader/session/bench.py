@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Iterator, Sequence
 from functools import cache, cached_property
 from pathlib import Path
@@ -17,6 +16,7 @@ from grader.sandbox import loading
 from grader.sandbox.client import ForkServer
 from grader.sandbox.executor import Executor
 from grader.sandbox.messages import ForbiddenUse
+from grader.sandbox.staging import Staging
 from grader.sandbox.readable import Readable, code_paths
 from grader.session.constants import Constants
 from grader.session.draw import Draw
@@ -135,7 +135,7 @@ class Benches:
         self._submission = submission
         self._seed = seed
         self._server: ForkServer | None = None
-        self._staging = tempfile.TemporaryDirectory(prefix="grader-")
+        self._staging: Staging | None = None
         self._benches: dict[tuple[Path, str], Bench] = {}
 
     def for_suite(self, suite: Path) -> Bench:
@@ -160,10 +160,10 @@ class Benches:
 
     def _for_submission(self, path: Path, assignment: Assignment) -> Bench:
         if self._server is None:
-            self._server = ForkServer.launch()
-        staging = Path(self._staging.name)
-        staging.chmod(0o755)  # a worker may be somebody else
-        directory = staging / str(len(self._benches))
+            self._staging = Staging()
+            self._server = ForkServer.launch(staging=self._staging.path)
+        assert self._server.staging is not None
+        directory = self._server.staging / str(len(self._benches))
         return submission_bench(path, assignment, directory, self._server, seed=self._seed)
 
     def __enter__(self) -> Benches:
@@ -179,7 +179,8 @@ class Benches:
             bench.discard()
         if self._server is not None:
             self._server.close()
-        self._staging.cleanup()
+        if self._staging is not None:
+            self._staging.close()
 
 
 def submission_bench(

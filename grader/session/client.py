@@ -15,6 +15,7 @@ from grader.report.model import Report
 from grader.sandbox import frames
 from grader.sandbox.client import CLEAN_ENVIRONMENT
 from grader.sandbox.errors import ProtocolError
+from grader.sandbox.staging import Staging
 from grader.session.protocol import Event, Fault, Graded, Job, Progress
 
 _events: msgspec.msgpack.Decoder[Event] = msgspec.msgpack.Decoder(Event)
@@ -41,15 +42,18 @@ class GradingProcess:
     As a context manager it is ended on exit. It takes about as long to start as torch to import.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, isolate: bool = False) -> None:
+        """With ``isolate`` submissions do not even see what files exist, or nothing is graded."""
         ours, theirs = socket.socketpair()
+        self._staging = Staging()
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115
         with theirs:
             number = theirs.fileno()
+            command = [sys.executable, "-I", "-X", "utf8", "-m", "grader.session.root", str(number)]
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-X", "utf8", "-m", "grader.session.root", str(number)],
+                [*command, str(self._staging.path), *(["isolate"] if isolate else [])],
                 env=CLEAN_ENVIRONMENT,
-                pass_fds=[number],
+                pass_fds=[number, self._staging.descriptor],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=self._errors,
@@ -95,6 +99,7 @@ class GradingProcess:
         self._socket.close()
         self._process.kill()
         self._process.wait()
+        self._staging.close()
         self._errors.close()
 
     def __enter__(self) -> GradingProcess:

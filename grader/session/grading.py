@@ -129,7 +129,9 @@ class _Run(Checks):
         """Take the job, once everything is ready for it."""
         self._job, self._on_progress = self._next_job()
         self._started_at, self._started = datetime.now(UTC), time.monotonic()
-        directory = self._staging.enter_context(tempfile.TemporaryDirectory(prefix="grader-"))
+        directory = self._staging.enter_context(
+            tempfile.TemporaryDirectory(dir=self._server.staging)
+        )
         Path(directory).chmod(0o755)
         try:
             self._bench = submission_bench(

@@ -8,7 +8,7 @@ from grader.sandbox.client import ForkServer
 from grader.sandbox.doctor import examine
 from grader.sandbox.errors import SandboxMissing
 from grader.sandbox.messages import Gap, Tried
-from grader.sandbox.probes import PROBES
+from grader.sandbox.probes import promise
 
 
 def require(server: ForkServer) -> None:
@@ -26,7 +26,7 @@ def refuse(gaps: Sequence[Gap], broken: Sequence[Tried] = ()) -> None:
         return
     lines = [f"- {gap}. {gap.advice}".rstrip() for gap in gaps]
     if not gaps:
-        lines = [f"- {PROBES[one.name].promise}: {one.seen}." for one in broken]
+        lines = [f"- {promise(one.name)}: {one.seen}." for one in broken]
     raise SandboxMissing(
         "\n".join(
             [

@@ -15,27 +15,36 @@ import signal
 import socket
 import sys
 
+from pathlib import Path
+
 import msgspec
-import torch
 
 from grader.sandbox import frames, process
 from grader.sandbox.client import ForkServer
-from grader.sandbox.errors import SandboxError
-from grader.sandbox.forkserver import start
+from grader.sandbox.errors import SandboxError, SandboxMissing
 from grader.session.protocol import Fault, Job
 
 _jobs: msgspec.msgpack.Decoder[Job] = msgspec.msgpack.Decoder(Job)
 
 
 def main() -> None:
-    """Serve jobs from the socket whose descriptor is the only argument, until it closes."""
+    """Serve jobs from a socket until it closes.
+
+    Arguments are its descriptor, where to stage, and ``isolate`` if the fork server is to be.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     process.die_with_parent(os.getppid())
-    sock = socket.socket(fileno=int(sys.argv[1]))
-    _, control = start()
-    server = ForkServer(control)
+    descriptor, staging, *isolate = sys.argv[1:]
+    sock = socket.socket(fileno=int(descriptor))
+    try:
+        server = _fork_server(Path(staging), isolate=bool(isolate))
+    except SandboxMissing as error:
+        _refuse_every_job(sock, str(error))
+        return
     process.set_dumpable(False)
     # Hidden suites and references enter this process only from here on.
+    import torch
+
     torch.set_num_threads(1)
     import grader.session.grading  # noqa: F401
     from grader.session import bench, pytest_run
@@ -67,6 +76,23 @@ def main() -> None:
             server.kill_all()
         if not ended_well:
             frames.send(sock, Fault(message="the process that graded it ended before it was done"))
+
+
+def _fork_server(staging: Path, *, isolate: bool) -> ForkServer:
+    """A fork of this process; or, isolated, one that imports torch itself at the same time."""
+    if isolate:
+        return ForkServer.launch(staging=staging, isolate=True)
+    from grader.sandbox.forkserver import start
+
+    _, control = start()
+    return ForkServer(control, staging=staging)
+
+
+def _refuse_every_job(sock: socket.socket, why: str) -> None:
+    with contextlib.suppress(EOFError):
+        while True:
+            frames.receive(sock, _jobs)
+            frames.send(sock, Fault(message=why, for_every_job=True))
 
 
 def _grade_in_fork(job: Job, sock: socket.socket, server: ForkServer) -> bool:

@@ -21,7 +21,7 @@ def cli(fork_server, monkeypatch, capfd):
     examine = doctor.examine
 
     def run_command(*arguments: str, without: tuple[str, ...] = ()) -> tuple[int, str, str]:
-        monkeypatch.setattr(doctor, "examine", lambda: examine(fork_server, without=without))
+        monkeypatch.setattr(doctor, "examine", lambda **_: examine(fork_server, without=without))
         code = run(["doctor", *arguments])
         return code, *capfd.readouterr()
 
@@ -58,7 +58,7 @@ def test_as_json(cli):
 
 
 def test_a_sandbox_that_cannot_be_tried_is_no_finding(monkeypatch, capfd):
-    def fail() -> None:
+    def fail(**_: object) -> None:
         raise SandboxError("the fork server has ended")
 
     monkeypatch.setattr(doctor, "examine", fail)
