@@ -1,6 +1,7 @@
 """Kills the processes of ``grade run`` at random moments: a complete report, or none.
 
-Exits with 1 if half a report was written, an exit code was unclear, or a process survived.
+Exits with 1 if half a report was written, an exit code was unclear, a process survived, or staged
+files stayed.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ def main() -> int:
     problems: list[str] = []
     started = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="killing-") as folder:
-        output = Path(folder, "report.json")
+        output, temporary = Path(folder, "report.json"), Path(folder, "temporary")
+        temporary.mkdir()
+        os.environ["TMPDIR"] = str(temporary)
         whole = time.perf_counter()
         _finish(_start(output))
         whole = time.perf_counter() - whole
@@ -65,6 +68,9 @@ def main() -> int:
                 problems.append(f"{victim}: exit {code} with checks {checks}")
             if left:
                 problems.append(f"{victim}: {len(left)} processes survive")
+        # What a killed command had staged is for the next one to take away.
+        _finish(_start(output))
+        problems += [f"{path.name} is left staged" for path in temporary.iterdir()]
     rows = [
         [victim, "; ".join(f"{count} x {words}" for words, count in sorted(seen.items()))]
         for victim, seen in outcomes.items()

@@ -16,8 +16,8 @@ from grader.sandbox import loading
 from grader.sandbox.client import ForkServer
 from grader.sandbox.executor import Executor
 from grader.sandbox.messages import ForbiddenUse
-from grader.sandbox.staging import Staging
 from grader.sandbox.readable import Readable, code_paths
+from grader.sandbox.staging import Staging
 from grader.session.constants import Constants
 from grader.session.draw import Draw
 from grader.session.errors import CheckFailure, GraderFault

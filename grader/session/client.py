@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 import sys
@@ -49,9 +50,10 @@ class GradingProcess:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115
         with theirs:
             number = theirs.fileno()
-            command = [sys.executable, "-I", "-X", "utf8", "-m", "grader.session.root", str(number)]
+            command = [sys.executable, "-I", "-X", "utf8", "-m", "grader.session.root"]
+            arguments = [str(number), str(os.getpid()), str(self._staging.path)]
             self._process = subprocess.Popen(
-                [*command, str(self._staging.path), *(["isolate"] if isolate else [])],
+                [*command, *arguments, *(["isolate"] if isolate else [])],
                 env=CLEAN_ENVIRONMENT,
                 pass_fds=[number, self._staging.descriptor],
                 stdin=subprocess.DEVNULL,

@@ -14,7 +14,6 @@ import os
 import signal
 import socket
 import sys
-
 from pathlib import Path
 
 import msgspec
@@ -30,11 +29,12 @@ _jobs: msgspec.msgpack.Decoder[Job] = msgspec.msgpack.Decoder(Job)
 def main() -> None:
     """Serve jobs from a socket until it closes.
 
-    Arguments are its descriptor, where to stage, and ``isolate`` if the fork server is to be.
+    Arguments are its descriptor, the process to end with, where to stage, and ``isolate`` if the
+    fork server is to be.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    process.die_with_parent(os.getppid())
-    descriptor, staging, *isolate = sys.argv[1:]
+    descriptor, parent, staging, *isolate = sys.argv[1:]
+    process.die_with_parent(int(parent))
     sock = socket.socket(fileno=int(descriptor))
     try:
         server = _fork_server(Path(staging), isolate=bool(isolate))

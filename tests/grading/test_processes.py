@@ -6,6 +6,7 @@ import os
 import select
 import signal
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -49,7 +50,9 @@ def ends(pidfd: int, seconds: float = 60) -> bool:
 
 
 class TestKilled:
-    def test_with_the_grading_process_everything_ends(self):
+    def test_with_the_grading_process_everything_ends(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+        staged: list[Path] = []
         process = GradingProcess()
         below: list[int] = []
 
@@ -58,6 +61,7 @@ class TestKilled:
                 pids = descendants(process._process.pid)
                 below.extend(os.pidfd_open(pid) for pid in pids)
                 os.kill(process._process.pid, signal.SIGKILL)
+                staged.extend(tmp_path.rglob("*.py"))
 
         with process, pytest.raises(GradingError, match="the grading process ended"):
             process.grade(job(RIGHT, ROOT), kill)
@@ -65,6 +69,8 @@ class TestKilled:
         assert all(ends(pidfd) for pidfd in below)
         for pidfd in below:
             os.close(pidfd)
+        assert staged
+        assert list(tmp_path.iterdir()) == []
 
     def test_with_a_session_only_its_job_is_lost(self):
         with GradingProcess() as process:
@@ -137,7 +143,11 @@ class Shared(ForkServer):
     ],
 )
 def test_plain_pytest_gives_the_same_verdicts(pytester, grade, fork_server, monkeypatch, name):
-    monkeypatch.setattr(ForkServer, "launch", classmethod(lambda cls: Shared(fork_server._control)))
+    monkeypatch.setattr(
+        ForkServer,
+        "launch",
+        classmethod(lambda cls, *, staging: Shared(fork_server._control, staging=staging)),
+    )
     run = pytester.inline_run(
         ROOT / "tests" / "hidden" / "test_attention.py",
         f"--submission={SUBMISSIONS / name}",

@@ -11,6 +11,8 @@ import pytest
 
 from grader.cli.main import run
 from grader.report.model import Report
+from grader.sandbox import isolation
+from grader.sandbox.errors import SandboxMissing
 from grader.session import bench, client
 from grader.session.client import GradingError
 
@@ -46,19 +48,31 @@ def toys(tmp_path: Path) -> Path:
     return make_course(tmp_path / "course")
 
 
-@pytest.fixture
-def no_libseccomp(monkeypatch):
-    """Grading processes start on a machine without the library."""
+def start_with(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have grading processes run ``program`` first."""
     popen = subprocess.Popen
+    program += "\nfrom grader.session.root import main; main()"
 
     def start(command: list[str], **options: object) -> subprocess.Popen[bytes]:
-        program = "import sys; sys.modules['pyseccomp'] = None\n"
-        program += "from grader.session.root import main; main()"
         place = command.index("-m")
         assert command[place + 1] == "grader.session.root"
         return popen([*command[:place], "-c", program, *command[place + 2 :]], **options)
 
     monkeypatch.setattr(client.subprocess, "Popen", start)
+
+
+@pytest.fixture
+def no_libseccomp(monkeypatch):
+    """Grading processes start on a machine without the library."""
+    start_with("import sys; sys.modules['pyseccomp'] = None", monkeypatch)
+
+
+@pytest.fixture
+def no_bubblewrap(monkeypatch):
+    """Grading processes start on a machine without the program."""
+    start_with(
+        "from grader.sandbox import isolation; isolation.SEARCH = '/nonexistent'", monkeypatch
+    )
 
 
 @pytest.fixture
@@ -106,6 +120,30 @@ class TestModes:
     def test_single_layers_cannot_be_chosen(self, cli):
         code, report, _ = cli("--sandbox", "landlock")
         assert (code, report) == (2, None)
+
+
+class TestIsolation:
+    def test_is_not_there_unless_asked_for(self, cli):
+        _, report, _ = cli()
+        assert isolation.FILES not in report.sandbox.enforced
+        assert f"{isolation.FILES} (not asked for)" in report.sandbox.not_enforced
+        assert report.sandbox.level == "full"
+
+    def test_is_there_when_asked_for(self, cli, monkeypatch):
+        try:
+            isolation.find()
+        except SandboxMissing as missing:
+            pytest.skip(f"{missing} (Debian and Ubuntu: apt-get install bubblewrap)")
+        monkeypatch.setenv("GRADE_ISOLATE", "1")
+        code, report, _ = cli("--sandbox", "require")
+        assert (code, report.score.earned, report.sandbox.level) == (0, 6, "full")
+        assert isolation.FILES in report.sandbox.enforced
+
+    def test_where_it_cannot_be_had_there_is_no_score(self, cli, no_bubblewrap):
+        code, report, complaint = cli("--isolate")
+        assert (code, report) == (3, None)
+        assert "bubblewrap is not installed" in complaint
+        assert "Install the package bubblewrap" in complaint
 
 
 class TestThief:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -84,8 +85,6 @@ class Looker:
         return reply.value.value
 
     def _ask(self, request, expected):
-        import time
-
         return self._worker.request(request, b"", expected, time.monotonic() + SECONDS)[0]
 
     def close(self) -> None:
@@ -114,14 +113,16 @@ def test_a_file_outside_does_not_even_show(looker, tmp_path):
     assert it.ask("sees", str(secret)) == ("FileNotFoundError" if inside else 6)
     seen = it.ask("links_to", str(tmp_path / "link"))
     assert seen == ("FileNotFoundError" if inside else str(secret))
-    assert it.ask("sees", __file__) == ("FileNotFoundError" if inside else os.stat(__file__).st_size)
+    assert it.ask("sees", __file__) == (
+        "FileNotFoundError" if inside else os.stat(__file__).st_size
+    )
 
 
 def test_a_process_outside_does_not_show(looker, works):
     inside, it = looker
     if isolation.PROCESSES not in works.holds:
         pytest.skip("this machine refuses a namespace of processes")
-    if it.ask("number", None) > os.getpid():
+    if inside and it.ask("number", None) > os.getpid() // 2:
         pytest.skip("numbers are used twice in so small a container")
     assert it.ask("process_group", os.getpid()) == (
         "ProcessLookupError" if inside else os.getpgid(0)

@@ -84,7 +84,11 @@ class Shared(ForkServer):
 @pytest.fixture
 def run(course, fork_server, monkeypatch):
     """Run pytest on the hidden suite, perhaps against a submission; outcomes by test."""
-    monkeypatch.setattr(ForkServer, "launch", classmethod(lambda cls: Shared(fork_server._control)))
+    monkeypatch.setattr(
+        ForkServer,
+        "launch",
+        classmethod(lambda cls, *, staging: Shared(fork_server._control, staging=staging)),
+    )
 
     def run_pytest(source=None, *arguments, suite="tests/hidden/test_double.py"):
         if source is not None:
