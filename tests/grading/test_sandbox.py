@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,9 +12,10 @@ from grader.cli.main import run
 from grader.report.model import Report
 from grader.sandbox import isolation
 from grader.sandbox.errors import SandboxMissing
-from grader.session import bench, client
+from grader.session import bench
 from grader.session.client import GradingError
 
+from ..starting import start_with
 from ..toy import FILES, make_course
 
 RIGHT = FILES["solutions/scale/scale.py"]
@@ -46,19 +46,6 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the layers are 
 @pytest.fixture
 def toys(tmp_path: Path) -> Path:
     return make_course(tmp_path / "course")
-
-
-def start_with(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have grading processes run ``program`` first."""
-    popen = subprocess.Popen
-    program += "\nfrom grader.session.root import main; main()"
-
-    def start(command: list[str], **options: object) -> subprocess.Popen[bytes]:
-        place = command.index("-m")
-        assert command[place + 1] == "grader.session.root"
-        return popen([*command[:place], "-c", program, *command[place + 2 :]], **options)
-
-    monkeypatch.setattr(client.subprocess, "Popen", start)
 
 
 @pytest.fixture

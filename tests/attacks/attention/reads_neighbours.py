@@ -9,4 +9,4 @@ from targets import NEIGHBOUR, attempt
 attempt("read", lambda: open(NEIGHBOUR).read())
 attempt("write", lambda: open(NEIGHBOUR, "a").write("\nraise SystemExit\n"))
 attempt("truncate", lambda: os.truncate(NEIGHBOUR, 0))
-attempt("staged", lambda: [path for path in glob.glob("/tmp/grader-*/staged/*")][0])
+attempt("staged", lambda: [path for path in glob.glob("/tmp/grader-*/*/staged/*")][0])
