@@ -110,8 +110,8 @@ class TestModes:
 
 
 class TestIsolation:
-    def test_is_not_there_unless_asked_for(self, cli):
-        _, report, _ = cli()
+    def test_is_not_there_unless_asked_for(self, grade, toys, hand_in):
+        report = grade(hand_in(RIGHT, "scale.py"), toys, "scale")
         assert isolation.FILES not in report.sandbox.enforced
         assert f"{isolation.FILES} (not asked for)" in report.sandbox.not_enforced
         assert report.sandbox.level == "full"
