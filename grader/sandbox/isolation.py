@@ -32,6 +32,7 @@ _NAMESPACES = {
     PROCESSES: ("--unshare-pid", "--proc", "/proc"),
     NETWORK: ("--unshare-net",),
 }
+_ADVICE = "Grade with --isolate where bubblewrap works."
 _LADDER = ((PROCESSES, NETWORK), (PROCESSES,), (NETWORK,), ())
 """Containers often refuse one or the other."""
 
@@ -75,9 +76,6 @@ def gaps(holds: Sequence[str]) -> list[Gap]:
         for name in (PROCESSES, NETWORK)
         if name not in holds
     ]
-
-
-_ADVICE = "Grade with --isolate where bubblewrap works."
 
 
 def _missing(why: str, advice: str) -> SandboxMissing:
