@@ -54,8 +54,11 @@ def test_nothing_of_the_real_private_side_is_released():
             secrets |= set(re.findall(r'^(?:message|belief) = "(.{20,})"', text, re.MULTILINE))
         elif name.startswith("tests/"):
             secrets |= set(re.findall(r"^def (test_\w{12,})", text, re.MULTILINE))
+    # Of one name there can be two checks, a public one and a hidden one.
+    secrets -= set(re.findall(r"^def (test_\w+)", public, re.MULTILINE))
     assert len(secrets) > 500
-    assert [secret for secret in secrets if f"{secret}" in public] == []
+    leaked = [secret for secret in secrets if re.search(rf"{re.escape(secret)}(?!\w)", public)]
+    assert leaked == []
 
 
 def test_the_canary_is_in_what_is_for_the_instructor(released):
@@ -124,7 +127,11 @@ def test_the_wheel_is_what_runs_here(released):
         names = set(archive.namelist())
     modules = {str(p.relative_to(ROOT)) for p in (ROOT / "grader").rglob("*.py")}
     assert modules <= names
-    assert not any("test" in name or "__pycache__" in name for name in names)
+    assert {name.partition("/")[0].partition("-")[0] for name in names} == {
+        "grader",
+        "attention_grader",
+    }
+    assert not any("__pycache__" in name for name in names)
 
 
 @pytest.fixture
@@ -169,7 +176,7 @@ def test_a_handout_is_needed(changed_course, tmp_path):
 def test_wrong_usage(course, tmp_path):
     assert "Missing DIR" in release(course).stderr
     done = release(course, tmp_path / "x", "--assignment", "scal")
-    assert (done.exit_code, "'scale'" in done.stderr) == (2, True)
+    assert (done.exit_code, "expected scale" in done.stderr) == (2, True)
     done = release(course, "--gradescope", tmp_path / "missing" / "x.zip")
     assert (done.exit_code, "does not exist" in done.stderr) == (2, True)
 
