@@ -41,7 +41,7 @@ def student_repository(course: Course, assignments: Sequence[Assignment]) -> dic
                 "title": one.title,
                 "file": one.file,
                 "points": points[one.id],
-                "variable": f"{output_name(one.id).removeprefix('result_')}",
+                "variable": output_name(one.id).removeprefix("result_"),
                 "output": output_name(one.id),
             }
             for one in assignments

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from grader.report import safe
-from grader.report.formats.items import Item, encode, for_student, items, reports
+from grader.report.formats.items import Item, encode, items, reports
 from grader.report.formats.registry import AnyReport, Format
 from grader.report.model import Status
 
@@ -36,7 +36,7 @@ def result(report: AnyReport, environment: Mapping[str, str]) -> dict[str, Any]:
         "datetime": _moment(first.started_at).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "score": report.score.earned,
         "max-score": report.score.possible,
-        "tests": [_test(item) for item in items(for_student(report))],
+        "tests": [_test(item) for item in items(report.for_student())],
     }
 
 

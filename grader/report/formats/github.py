@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from grader.report import safe
-from grader.report.formats.items import Item, for_student, items, reports
+from grader.report.formats.items import Item, items, reports
 from grader.report.formats.registry import AnyReport, Format, FormatError
 from grader.report.model import CourseReport, Score, Status
 
@@ -82,7 +82,7 @@ def output_name(assignment: str) -> str:
 
 def export(report: AnyReport) -> bytes:
     """Lines for ``$GITHUB_OUTPUT``: ``result``, one for each assignment, and the points."""
-    shown = for_student(report)
+    shown = report.for_student()
     parts = {output_name(one.assignment.id): one for one in reports(shown)}
     lines = [
         f"earned={report.score.earned}",

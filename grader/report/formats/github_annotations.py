@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from grader.report import safe
 from grader.report.causes import causes, reason
-from grader.report.formats.items import for_student, reports
+from grader.report.formats.items import reports
 from grader.report.formats.registry import LOG, AnyReport, Format
 from grader.report.model import Report
 
@@ -49,7 +49,7 @@ def _property(text: str) -> str:
 
 def export(report: AnyReport) -> bytes:
     """A workflow command for each misconception, and for each cause of a failure."""
-    lines = [line for one in reports(for_student(report)) for line in _annotations(one)]
+    lines = [line for one in reports(report.for_student()) for line in _annotations(one)]
     return "".join(lines).encode()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from grader.report.formats.items import for_student
 from grader.report.formats.markdown import render
 from grader.report.formats.registry import AnyReport, Format
 
@@ -12,7 +11,7 @@ _MOST_BYTES = 1024 * 1024
 
 def export(report: AnyReport) -> bytes:
     """The report as Markdown; what is over GitHub's limit is left out from its end."""
-    content = render(for_student(report)).encode()
+    content = render(report.for_student()).encode()
     if len(content) > _MOST_BYTES:
         content = content[: content.rindex(b"\n\n", 0, _MOST_BYTES) + 1]
     return content

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from grader.report import safe
-from grader.report.formats.items import Item, encode, for_student, items, reports
+from grader.report.formats.items import Item, encode, items, reports
 from grader.report.formats.registry import AnyReport, Format
 from grader.report.model import Status
 from grader.report.text import plain
@@ -16,7 +16,7 @@ def results(report: AnyReport) -> dict[str, Any]:
 
     All of it is visible, for if any test were hidden, students would not see their total.
     """
-    shown = for_student(report)
+    shown = report.for_student()
     return {
         "score": report.score.earned,
         "execution_time": round(sum(one.duration_s for one in reports(report)), 3),

@@ -72,11 +72,6 @@ def _stand_in(report: Report) -> CheckResult:
     )
 
 
-def for_student(report: AnyReport) -> AnyReport:
-    """``report`` for a platform that shows it to its student, whoever it was made for."""
-    return report.for_student()
-
-
 def encode(value: object) -> bytes:
     """``value`` as the JSON of another system: indented, in UTF-8, with a line end."""
     return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"

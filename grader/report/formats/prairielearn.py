@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from grader.report import safe
-from grader.report.formats.items import Item, encode, for_student, items, reports
+from grader.report.formats.items import Item, encode, items, reports
 from grader.report.formats.registry import AnyReport, Format
 from grader.report.text import plain
 
@@ -15,7 +15,7 @@ _MOST_CHARACTERS = 200_000
 
 def results(report: AnyReport) -> dict[str, Any]:
     """What PrairieLearn shows. What could not be graded is not gradable there, and costs no try."""
-    shown = for_student(report)
+    shown = report.for_student()
     output = plain(shown)[:_MOST_CHARACTERS]
     if all(one.status == "not-gradable" for one in reports(report)):
         said = [safe.escape(one.message) for one in reports(report)]
