@@ -26,34 +26,14 @@ from grader.report.model import (
     Status,
 )
 from grader.report.page import Page
+from grader.report.words import UNSAID, WORDS
 
 _PRINTED_LINES = 20
 _DETAIL_LINES = 40
 _MOST_EVIDENCE = 2
 _VALUE_LENGTH = 200
 
-_WORDS = {
-    Status.PASSED: "ok",
-    Status.FAILED: "FAILED",
-    Status.ERROR: "ERROR",
-    Status.TIMEOUT: "TIMEOUT",
-    Status.CRASHED: "CRASHED",
-    Status.NOT_RUN: "NOT RUN",
-    Status.NOT_STARTED: "NOT STARTED",
-    Status.SKIPPED: "skipped",
-}
 _STYLES = {Status.PASSED: "green", Status.SKIPPED: "yellow"}
-
-_UNSAID = {
-    Status.FAILED: "The result is not the expected one.",
-    Status.ERROR: "Your code raised an error.",
-    Status.TIMEOUT: "Your code took longer than it may.",
-    Status.CRASHED: "The process that ran your code ended before it answered.",
-    Status.NOT_RUN: "This check did not get its turn.",
-    Status.NOT_STARTED: "This part of the stub is untouched.",
-}
-"""What to say for a check that comes without a message."""
-
 
 def render(report: Report | CourseReport, console: Console) -> None:
     """Print ``report`` to ``console``: in colour on a terminal, as plain lines anywhere else."""
@@ -168,7 +148,7 @@ def _checks(page: Page, checks: Sequence[CheckResult]) -> None:
 
 
 def _row(check: CheckResult) -> tuple[Text, str, str]:
-    word = Text(_WORDS[check.status], _STYLES.get(check.status, "bold red"))
+    word = Text(WORDS[check.status], _STYLES.get(check.status, "bold red"))
     aside = " (only in a fresh process)" if check.state_dependent else ""
     return word, check.title + aside, f"{check.earned}/{check.points}"
 
@@ -176,7 +156,7 @@ def _row(check: CheckResult) -> tuple[Text, str, str]:
 def _cause(page: Page, cause: Cause, shown: list[Evidence]) -> None:
     """One cause; evidence that stands further up already (``shown``) is not repeated."""
     page.table([_row(check) for check in cause.checks], indent=2)
-    page.say(cause.message or _UNSAID.get(cause.status, ""), indent=4)
+    page.say(cause.message or UNSAID.get(cause.status, ""), indent=4)
     for location in cause.locations:
         place = f"{location.file}:{location.line}"
         if location.text.strip():
