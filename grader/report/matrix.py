@@ -97,7 +97,9 @@ def shape_of(value: Any) -> Shape | None:
     return None if text_alone or any(isinstance(i, list | dict) for i in level) else tuple(shape)
 
 
-def first_difference(yours: Any, expected: Any, mine: Shape, theirs: Shape) -> tuple[str, Rows, Rows]:
+def first_difference(
+    yours: Any, expected: Any, mine: Shape, theirs: Shape
+) -> tuple[str, Rows, Rows]:
     """What to say first, and the two matrices to show: of several the first pair that differs.
 
     ``mine`` and ``theirs`` are the shapes of ``yours`` and ``expected``.

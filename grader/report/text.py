@@ -35,6 +35,7 @@ _VALUE_LENGTH = 200
 
 _STYLES = {Status.PASSED: "green", Status.SKIPPED: "yellow"}
 
+
 def render(report: Report | CourseReport, console: Console) -> None:
     """Print ``report`` to ``console``: in colour on a terminal, as plain lines anywhere else."""
     page = Page(console)

@@ -74,7 +74,9 @@ def exhibit(evidence: Evidence) -> Exhibit:
 
 
 @lru_cache(maxsize=1024)
-def _drawn(demonstration: str, name: str, kind: str, yours_json: str, expected_json: str) -> Exhibit:
+def _drawn(
+    demonstration: str, name: str, kind: str, yours_json: str, expected_json: str
+) -> Exhibit:
     yours, expected = json.loads(yours_json), json.loads(expected_json)
     if kind == "curve":
         return _training(name, yours, expected)
@@ -85,7 +87,7 @@ def _drawn(demonstration: str, name: str, kind: str, yours_json: str, expected_j
     note, left, right = first_difference(yours, expected, mine, theirs)
     if mine == theirs and len(left) >= _LONG and _is_numbers(right):
         return _over_positions(caption, note, left, right)
-    return _matrices(name.split(" ")[0], caption, note, left, right, comparable=mine == theirs)
+    return _matrices(name.split(" ")[0].rstrip(","), caption, note, left, right, comparable=mine == theirs)
 
 
 def _matrices(
