@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import svg
 from markupsafe import Markup
 
-from grader.report.html.drawing import number, picture, text, ticks
+from grader.report.html.drawing import picture, text, ticks
 
 _LEFT, _TOP, _RIGHT, _BOTTOM = 52, 14, 12, 38
 
@@ -57,11 +57,11 @@ def chart(
         y = y_of(tick)
         drawn += [
             svg.Line(x1=_LEFT, x2=right, y1=y, y2=y, class_=["grid"]),
-            text(_LEFT - 8, y + 4, number(tick), kind="tick", end=True),
+            text(_LEFT - 8, y + 4, f"{tick:g}", kind="tick", end=True),
         ]
     for tick in ticks(0, count - 1):
         if tick == int(tick):
-            drawn.append(text(x_of(tick), bottom + 16, number(tick), kind="tick", middle=True))
+            drawn.append(text(x_of(tick), bottom + 16, f"{tick:g}", kind="tick", middle=True))
     drawn.append(text((_LEFT + right) / 2, height - 6, steps, kind="axis", middle=True))
     if level is not None:
         y = y_of(level.value)

@@ -32,7 +32,8 @@ def picture(elements: Sequence[svg.Element], *, width: float, height: float, say
 def text(
     x: float, y: float, words: str, *, kind: str = "", end: bool = False, middle: bool = False
 ) -> svg.Text:
-    """``words`` with their start, end or middle at ``x``; ``kind`` is a class of the style sheet."""
+    """``words`` with their start, end or middle at ``x``;
+    ``kind`` is a class of the style sheet."""
     return svg.Text(
         x=round(x, 1),
         y=round(y, 1),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -27,7 +28,7 @@ _AXES = {
     "weights": Axes("queries", "keys", "q", "k"),
     "mask": Axes("queries", "keys", "q", "k"),
     "moves": Axes("logits after", "token that is changed", "", ""),
-    "reach": Axes("outputs", "inputs that the gradient reaches", "", ""),
+    "reach": Axes("outputs", "inputs", "", ""),
 }
 """By the first word of a result's name; what is not among them has rows and columns."""
 _PLAIN_AXES = Axes("rows", "columns", "", "")
@@ -59,6 +60,8 @@ class Exhibit:
     tables: list[Table] = field(default_factory=list)
     texts: list[tuple[str, str]] = field(default_factory=list)
     """What is no array, by label."""
+    telling: bool = False
+    """Whether it shows a kind of mistake that is seen nowhere else: a leak, or a training."""
 
 
 def exhibit(evidence: Evidence) -> Exhibit:
@@ -87,7 +90,9 @@ def _drawn(
     note, left, right = first_difference(yours, expected, mine, theirs)
     if mine == theirs and len(left) >= _LONG and _is_numbers(right):
         return _over_positions(caption, note, left, right)
-    return _matrices(name.split(" ")[0].rstrip(","), caption, note, left, right, comparable=mine == theirs)
+    return _matrices(
+        name.split(" ")[0].rstrip(","), caption, note, left, right, comparable=mine == theirs
+    )
 
 
 def _matrices(
@@ -99,17 +104,17 @@ def _matrices(
         Table("Yours", axes, [[number(value) for value in row] for row in yours], wrong),
         Table("Expected", axes, [[number(value) for value in row] for row in expected]),
     ]
-    exhibit = Exhibit(caption, note, tables=tables)
     sizes = [len(yours), len(yours[0]), len(expected), len(expected[0])]
     numbers = [abs(value) for value in itertools.chain(*yours, *expected) if _is_number(value)]
     if max(sizes) > _MOST_TILES or max(sizes) == 1 or not numbers or max(numbers) > _HUGE:
-        return exhibit
+        return Exhibit(caption, note, tables=tables)
     # Weights, masks and what is reached have one scale in every picture; of the rest each has
     # the one that its numbers need.
     known = name in _AXES
     full = max(1.0 if known else _NONE, *numbers)
     sums = name == "weights"
     leaks = _cells(yours, expected, _leaks) if known and comparable else frozenset()
+    exhibit = Exhibit(caption, note, tables=tables, telling=bool(leaks))
     says = f"{len(yours)} {axes.rows} by {len(yours[0])} {axes.columns}"
     for label, rows, marked in (("Yours", yours, leaks), ("Expected", expected, frozenset())):
         drawing = heatmap(
@@ -117,6 +122,10 @@ def _matrices(
         )
         exhibit.pictures.append(Picture(label, drawing))
     exhibit.said.extend(_words(axes, yours, leaks, sums=sums))
+    if name == "reach" and comparable:
+        cut = _cells(yours, expected, lambda a, b: a == 0 and b != 0)
+        paths = sum(value != 0 for row in expected for value in row)
+        exhibit.said.append(f"{len(cut)} of the {paths} ways back for the gradient are cut.")
     return exhibit
 
 
@@ -146,7 +155,7 @@ def _over_positions(caption: str, note: str, yours: Rows, expected: Rows) -> Exh
         if mine != theirs:
             says = f"Column {column} over {len(mine)} positions, yours and expected"
             lines = [Line(theirs, "expected"), Line(mine, "yours")]
-            drawing = chart(lines, steps="position", says=says, width=440, height=170)
+            drawing = chart(lines, steps="position", says=says, width=400, height=170)
             exhibit.pictures.append(Picture(f"Column {column}", drawing))
     return exhibit
 
@@ -164,7 +173,8 @@ def _training(name: str, losses: Any, floor: Any) -> Exhibit:
     if len(known) < len(losses):
         said += "; where the line has a gap, it was no finite number"
     drawing = chart([Line(losses, "yours")], steps="step", level=level, says=f"{caption}. {said}")
-    return Exhibit(caption, said=[f"{said}."], pictures=[Picture("", drawing)])
+    pictures = [Picture("", drawing)]
+    return Exhibit(caption, said=[f"{said}."], pictures=pictures, telling=True)
 
 
 def _cells(yours: Rows, expected: Rows, differ: Any) -> frozenset[Cell]:

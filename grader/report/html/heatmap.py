@@ -143,4 +143,4 @@ def is_one(values: Sequence[Any]) -> bool:
 
 def _sum(values: Sequence[Any]) -> str:
     numbers = [value for value in values if isinstance(value, int | float)]
-    return f"{sum(numbers):.2f}" if len(numbers) == len(values) else "–"
+    return f"{sum(numbers):.2f}" if len(numbers) == len(values) else "?"

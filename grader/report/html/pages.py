@@ -12,7 +12,7 @@ import jinja2
 from markupsafe import Markup
 
 from grader.report import safe
-from grader.report.words import UNSAID, WORDS
+from grader.report.words import WORDS
 
 
 def render(template: str, *, script: str = "", **values: Any) -> bytes:
@@ -48,7 +48,7 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters["lines"] = safe.lines
-    environment.globals.update(words=WORDS, unsaid=UNSAID)
+    environment.globals["words"] = WORDS
     return environment
 
 

@@ -8,6 +8,7 @@ from grader.report.causes import Cause, causes, failed
 from grader.report.html.exhibits import Exhibit, exhibit
 from grader.report.html.pages import render
 from grader.report.model import Audience, CheckResult, CourseReport, Report, Status
+from grader.report.words import UNSAID
 
 _MOST_EVIDENCE = 3
 
@@ -18,6 +19,23 @@ class CauseView:
 
     cause: Cause
     exhibits: list[Exhibit]
+
+    @property
+    def heading(self) -> str:
+        """What it is called: the property that does not hold, or else what happened instead."""
+        if self.cause.status is Status.FAILED:
+            return self.cause.checks[0].title
+        return self.message
+
+    @property
+    def message(self) -> str:
+        return self.cause.message or UNSAID.get(self.cause.status, "")
+
+    @property
+    def hint(self) -> str:
+        """A question; a check's own is beside the point where it did not get to be checked."""
+        asks = self.cause.status in (Status.FAILED, Status.ERROR) and self.cause.hints
+        return self.cause.hints[0] if asks else ""
 
     @property
     def lost(self) -> int:
@@ -66,7 +84,9 @@ def _view(report: Report) -> ReportView:
     shown: list[Exhibit] = []
     views = []
     for cause in causes(report.checks):
-        new = [one for one in map(exhibit, cause.evidence[:_MOST_EVIDENCE]) if one not in shown]
+        found = [exhibit(evidence) for evidence in cause.evidence[:_MOST_EVIDENCE]]
+        behind = [exhibit(evidence) for check in cause.explained for evidence in check.evidence]
+        new = _distinct([*found, *(one for one in behind if one.telling)], shown)
         shown += new
         views.append(CauseView(cause, new))
     fine = [check for check in report.checks if not failed(check)]
@@ -76,3 +96,11 @@ def _view(report: Report) -> ReportView:
         fine,
         [exhibit(evidence) for check in fine for evidence in check.evidence],
     )
+
+
+def _distinct(exhibits: list[Exhibit], shown: list[Exhibit]) -> list[Exhibit]:
+    new: list[Exhibit] = []
+    for one in exhibits:
+        if one not in shown and one not in new:
+            new.append(one)
+    return new
