@@ -5,6 +5,7 @@ What matters most comes first, and every state is a word, never only a colour.
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from grader.report import matrix, safe
-from grader.report.causes import Cause, causes, failed
+from grader.report.causes import Cause, causes, failed, reason
 from grader.report.model import (
     Audience,
     CheckResult,
@@ -27,6 +28,7 @@ from grader.report.model import (
 )
 from grader.report.page import Page
 
+_PLAIN_WIDTH = 80
 _PRINTED_LINES = 20
 _DETAIL_LINES = 40
 _MOST_EVIDENCE = 2
@@ -44,16 +46,6 @@ _WORDS = {
 }
 _STYLES = {Status.PASSED: "green", Status.SKIPPED: "yellow"}
 
-_UNSAID = {
-    Status.FAILED: "The result is not the expected one.",
-    Status.ERROR: "Your code raised an error.",
-    Status.TIMEOUT: "Your code took longer than it may.",
-    Status.CRASHED: "The process that ran your code ended before it answered.",
-    Status.NOT_RUN: "This check did not get its turn.",
-    Status.NOT_STARTED: "This part of the stub is untouched.",
-}
-"""What to say for a check that comes without a message."""
-
 
 def render(report: Report | CourseReport, console: Console) -> None:
     """Print ``report`` to ``console``: in colour on a terminal, as plain lines anywhere else."""
@@ -62,6 +54,13 @@ def render(report: Report | CourseReport, console: Console) -> None:
         _course(page, report)
     else:
         _report(page, report)
+
+
+def plain(report: Report | CourseReport) -> str:
+    """What :func:`render` prints where there is no terminal, in lines of 80 columns."""
+    shown = io.StringIO()
+    render(report, Console(file=shown, width=_PLAIN_WIDTH, color_system=None))
+    return shown.getvalue()
 
 
 def _course(page: Page, course: CourseReport) -> None:
@@ -176,7 +175,7 @@ def _row(check: CheckResult) -> tuple[Text, str, str]:
 def _cause(page: Page, cause: Cause, shown: list[Evidence]) -> None:
     """One cause; evidence that stands further up already (``shown``) is not repeated."""
     page.table([_row(check) for check in cause.checks], indent=2)
-    page.say(cause.message or _UNSAID.get(cause.status, ""), indent=4)
+    page.say(reason(cause.checks[0]), indent=4)
     for location in cause.locations:
         place = f"{location.file}:{location.line}"
         if location.text.strip():
