@@ -8,7 +8,7 @@ import os
 import pytest
 
 from grader.batch.plan import file_name
-from grader.batch.tables import cell
+from grader.report.safe import cell
 from grader.report.files import decode
 
 from .conftest import right, write, wrong

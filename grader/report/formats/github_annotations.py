@@ -5,26 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from grader.report import safe
-from grader.report.causes import causes
+from grader.report.causes import causes, reason
 from grader.report.formats.items import for_student, reports
 from grader.report.formats.registry import LOG, AnyReport, Format
 from grader.report.model import Report
 
 
 def _annotations(report: Report) -> Iterator[str]:
+    title = report.assignment.title
     if report.status == "not-gradable":
-        yield _command(report.message, title=report.assignment.title)
+        yield _command(report.message, title=title)
+        return
+    main = report.submission.files[0].name if report.submission.files else ""
+    for diagnosis in report.diagnosis:
+        said = f"{diagnosis.message}\nHint: {diagnosis.hint}"
+        yield _command(said, title=f"Most likely misconception in {title}", **_place(report, main))
     for cause in causes(report.checks):
+        said = "\n".join([reason(cause.checks[0]), *(f"Hint: {hint}" for hint in cause.hints[:1])])
+        properties = _place(report, main)
         for location in cause.locations[:1]:
-            # Where the file lies in a repository that `grade release` has made.
-            inside = "/" in location.file
-            file = (
-                location.file if inside else f"assignments/{report.assignment.id}/{location.file}"
-            )
-            said = [cause.message, *(f"Hint: {hint}" for hint in cause.hints[:1])]
-            yield _command(
-                "\n".join(said), file=file, line=str(location.line), title=cause.checks[0].title
-            )
+            properties = _place(report, location.file) | {"line": str(location.line)}
+        yield _command(said, title=cause.checks[0].title, **properties)
+
+
+def _place(report: Report, name: str) -> dict[str, str]:
+    """Where a file of the submission lies in a repository that `grade release` has made."""
+    folder = f"assignments/{report.assignment.id}/"
+    return {"file": folder + name.removeprefix(folder)} if name else {}
 
 
 def _command(message: str, **properties: str) -> str:
@@ -41,7 +48,7 @@ def _property(text: str) -> str:
 
 
 def export(report: AnyReport) -> bytes:
-    """A workflow command for each cause of a failure that has a place in the student's files."""
+    """A workflow command for each misconception, and for each cause of a failure."""
     lines = [line for one in reports(for_student(report)) for line in _annotations(one)]
     return "".join(lines).encode()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from grader.report import matrix, safe
 from grader.report.causes import Cause, causes, reason
@@ -101,7 +101,7 @@ def _code(text: str) -> str:
     return f"{fence}text\n{content}\n{fence}"
 
 
-def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def _table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     lines = [head, ("---",) * (len(head) - 1) + ("---:",), *rows]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
