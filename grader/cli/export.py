@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from grader.cli import delivery, output
 from grader.cli.errors import GradeError
-
-if TYPE_CHECKING:
-    from grader.report.formats import AnyReport
 
 _PLACE = "{report}"
 
@@ -35,6 +31,9 @@ def command(
     Several become one document, unless FILE holds {report}: then each has a file of its own, with
     the name of its REPORT there. Nothing is written unless every REPORT can be read.
     """
+    from grader.report.formats.items import reports as parts
+    from grader.report.model import joined
+
     if list_them:
         _list()
         return
@@ -45,7 +44,9 @@ def command(
     loaded = {path: output.for_audience(output.load(path), audience) for path in reports}
     apart = [word for word in formats if _PLACE in word]
     together = [word for word in formats if _PLACE not in word]
-    work = [(delivery.prepare(together), _joined(list(loaded.values())))]
+    everything = [part for report in loaded.values() for part in parts(report)]
+    whole = next(iter(loaded.values())) if len(loaded) == 1 else joined("Reports", everything)
+    work = [(delivery.prepare(together), whole)]
     written: set[str] = set()
     for path, report in loaded.items():
         # By the name of its file, for the names in a report are a student's to choose.
@@ -56,16 +57,6 @@ def command(
         work.append((delivery.prepare(words), report))
     for deliveries, report in work:
         delivery.deliver(deliveries, report)
-
-
-def _joined(reports: list[AnyReport]) -> AnyReport:
-    from grader.report.formats.items import reports as parts
-    from grader.report.model import CourseReport, total
-
-    if len(reports) == 1:
-        return reports[0]
-    every = [part for report in reports for part in parts(report)]
-    return CourseReport(course="Reports", score=total([one.score for one in every]), reports=every)
 
 
 def _list() -> None:

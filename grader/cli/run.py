@@ -83,7 +83,7 @@ def _grade(
     import secrets
 
     from grader.report.chaining import mark_open_points
-    from grader.report.model import CourseReport, total
+    from grader.report.model import joined
     from grader.session.client import GradingError, GradingProcess
 
     chosen = secrets.randbits(53) if seed is None else seed
@@ -105,10 +105,4 @@ def _grade(
         raise kind(str(error)) from None
     if chain:
         reports = mark_open_points(reports)
-    if len(reports) == 1:
-        return reports[0]
-    return CourseReport(
-        course=targets[0].course_title,
-        score=total([report.score for report in reports]),
-        reports=reports,
-    )
+    return joined(targets[0].course_title, reports)

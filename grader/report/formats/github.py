@@ -59,10 +59,10 @@ def _tests(item: Item, unit: int, *, brief: bool) -> list[dict[str, Any]]:
         name = title if count == 1 else f"{title} ({number + 1} of {count})"
         if brief and number:
             name = f"({number + 1} of {count})"
-        status = "pass" if number < passed else lost
+        # Of an error the reporter prints the message alone, which once is enough.
+        status = "pass" if number < passed else lost if number == passed else "fail"
         test = _test(name, status, unit if status == "pass" else 0)
         if number == passed:
-            # Of an error the reporter prints the message alone.
             said = safe.escape(" ".join(item.lines()))
             test["message"] = f"{name}: {said}" if lost == "error" else said
             test["line_no"] = check.location.line if check.location else 0
