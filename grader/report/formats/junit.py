@@ -61,13 +61,15 @@ def _case(item: Item) -> Xml.Element:
     _points(case, Score(earned=check.earned, possible=check.points))
     tag = _TAGS.get(check.status)
     if tag is not None:
-        lines = [safe.escape(line) for line in item.lines()]
+        lines = [safe.guard(safe.escape(line)) for line in item.lines()]
         ended = Xml.SubElement(case, tag, message=lines[0] if lines else "")
         if tag != "skipped":
             ended.set("type", check.status.value)
         ended.text = "\n".join(lines)
     if check.output.text:
-        Xml.SubElement(case, "system-out").text = "\n".join(safe.lines(check.output.text))
+        Xml.SubElement(case, "system-out").text = "\n".join(
+            map(safe.guard, safe.lines(check.output.text))
+        )
     return case
 
 

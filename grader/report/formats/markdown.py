@@ -93,7 +93,7 @@ def _labelled(label: str, text: str) -> str:
 
 
 def _code(text: str) -> str:
-    content = "\n".join(safe.lines(text))
+    content = "\n".join(map(safe.guard, safe.lines(text)))
     if not content.strip():
         return ""
     ticks = max(map(len, re.findall(r"`+", content)), default=0)
