@@ -167,11 +167,12 @@ def print_audit(audit: Audit) -> None:
         click.echo(safe.guard(line))
 
 
-def print_bytes(data: bytes) -> None:
+def print_bytes(data: bytes, *, stderr: bool = False) -> None:
     """Print a report that is encoded to stdout, byte for byte."""
-    sys.stdout.flush()
-    sys.stdout.buffer.write(data)
-    sys.stdout.buffer.flush()
+    stream = sys.stderr if stderr else sys.stdout
+    stream.flush()
+    stream.buffer.write(data)
+    stream.buffer.flush()
 
 
 def check_destination(path: str) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli import options, output
+from grader.cli import delivery, options, output
 from grader.cli.errors import GradeError, InfrastructureError
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 @options.assignment
 @options.course
 @click.option("--output", "destination", metavar="FILE", help="Write the JSON report; - is stdout.")
+@delivery.option
 @click.option(
     "--fail-under",
     type=click.FloatRange(0, 100),
@@ -39,6 +40,7 @@ def command(
     assignment: str | None,
     course: str | None,
     destination: str | None,
+    formats: tuple[str, ...],
     fail_under: float | None,
     seed: int | None,
     timeout: float | None,
@@ -53,21 +55,19 @@ def command(
     or repository. Without any, every assignment of the course is graded.
     """
     from grader.course.model import CourseError
-    from grader.report.files import encode
     from grader.session.targets import resolve_targets
 
-    if destination is not None:
-        output.check_destination(destination)
+    wanted = [f"json={destination}", *formats] if destination is not None else list(formats)
+    deliveries = delivery.prepare(wanted)
     try:
         resolved = resolve_targets(targets, assignment=assignment, course=course, chain=chain)
     except CourseError as error:
         raise GradeError(str(error)) from None
     report = _grade(resolved, seed, timeout, public_only, sandbox, chain)
     report = output.for_audience(report, audience or "student")
-    if destination is not None:
-        output.save(encode(report), destination)
-    if destination != output.STANDARD:
+    if not delivery.takes_stdout(deliveries):
         output.print_report(report)
+    delivery.deliver(deliveries, report)
     if fail_under is not None and report.score.percent < fail_under:
         ctx.exit(1)
 
@@ -83,7 +83,7 @@ def _grade(
     import secrets
 
     from grader.report.chaining import mark_open_points
-    from grader.report.model import CourseReport, total
+    from grader.report.model import joined
     from grader.session.client import GradingError, GradingProcess
 
     chosen = secrets.randbits(53) if seed is None else seed
@@ -105,10 +105,4 @@ def _grade(
         raise kind(str(error)) from None
     if chain:
         reports = mark_open_points(reports)
-    if len(reports) == 1:
-        return reports[0]
-    return CourseReport(
-        course=targets[0].course_title,
-        score=total([report.score for report in reports]),
-        reports=reports,
-    )
+    return joined(targets[0].course_title, reports)

@@ -10,10 +10,25 @@ from grader.report.model import CheckResult, Evidence, Location, Output, Status
 
 _T = TypeVar("_T")
 
+_UNSAID = {
+    Status.FAILED: "The result is not the expected one.",
+    Status.ERROR: "Your code raised an error.",
+    Status.TIMEOUT: "Your code took longer than it may.",
+    Status.CRASHED: "The process that ran your code ended before it answered.",
+    Status.NOT_RUN: "This check did not get its turn.",
+    Status.NOT_STARTED: "This part of the stub is untouched.",
+}
+"""What to say for a check that comes without a message."""
+
 
 def failed(check: CheckResult) -> bool:
     """Whether ``check`` is one to mend: neither passed nor skipped."""
     return check.status not in (Status.PASSED, Status.SKIPPED)
+
+
+def reason(check: CheckResult) -> str:
+    """The message of ``check``; for a failed one without any, what its status says."""
+    return check.message or _UNSAID.get(check.status, "")
 
 
 @dataclass

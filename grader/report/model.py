@@ -240,3 +240,11 @@ def total(scores: list[Score]) -> Score:
         earned=sum(score.earned for score in scores),
         possible=sum(score.possible for score in scores),
     )
+
+
+def joined(title: str, reports: list[Report]) -> Report | CourseReport:
+    """One report on all of it: the only one itself, or a course's of that ``title``."""
+    if len(reports) == 1:
+        return reports[0]
+    score = total([report.score for report in reports])
+    return CourseReport(course=title, score=score, reports=reports)

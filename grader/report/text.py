@@ -5,6 +5,7 @@ What matters most comes first, and every state is a word, never only a colour.
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from grader.report import matrix, safe
-from grader.report.causes import Cause, causes, failed
+from grader.report.causes import Cause, causes, failed, reason
 from grader.report.model import (
     Audience,
     CheckResult,
@@ -26,8 +27,9 @@ from grader.report.model import (
     Status,
 )
 from grader.report.page import Page
-from grader.report.words import UNSAID, WORDS
+from grader.report.words import WORDS
 
+_PLAIN_WIDTH = 80
 _PRINTED_LINES = 20
 _DETAIL_LINES = 40
 _MOST_EVIDENCE = 2
@@ -43,6 +45,13 @@ def render(report: Report | CourseReport, console: Console) -> None:
         _course(page, report)
     else:
         _report(page, report)
+
+
+def plain(report: Report | CourseReport) -> str:
+    """What :func:`render` prints where there is no terminal, in lines of 80 columns."""
+    shown = io.StringIO()
+    render(report, Console(file=shown, width=_PLAIN_WIDTH, color_system=None))
+    return shown.getvalue()
 
 
 def _course(page: Page, course: CourseReport) -> None:
@@ -157,7 +166,7 @@ def _row(check: CheckResult) -> tuple[Text, str, str]:
 def _cause(page: Page, cause: Cause, shown: list[Evidence]) -> None:
     """One cause; evidence that stands further up already (``shown``) is not repeated."""
     page.table([_row(check) for check in cause.checks], indent=2)
-    page.say(cause.message or UNSAID.get(cause.status, ""), indent=4)
+    page.say(reason(cause.checks[0]), indent=4)
     for location in cause.locations:
         place = f"{location.file}:{location.line}"
         if location.text.strip():

@@ -14,13 +14,3 @@ WORDS = {
     Status.NOT_STARTED: "NOT STARTED",
     Status.SKIPPED: "skipped",
 }
-
-UNSAID = {
-    Status.FAILED: "The result is not the expected one.",
-    Status.ERROR: "Your code raised an error.",
-    Status.TIMEOUT: "Your code took longer than it may.",
-    Status.CRASHED: "The process that ran your code ended before it answered.",
-    Status.NOT_RUN: "This check did not get its turn.",
-    Status.NOT_STARTED: "This part of the stub is untouched.",
-}
-"""What to say for a check that comes without a message."""

@@ -71,8 +71,8 @@ def chart(
         ]
     for line in lines:
         for points in _runs(line.values):
-            flat = [place for step, value in points for place in (x_of(step), y_of(value))]
-            drawn.append(svg.Polyline(points=list(flat), class_=["line", line.kind]))
+            places = [svg.Point(x_of(step), y_of(value)) for step, value in points]
+            drawn.append(svg.Polyline(points=places, class_=["line", line.kind]))
     return picture(drawn, width=width, height=height, says=says)
 
 

@@ -90,9 +90,8 @@ def _drawn(
     note, left, right = first_difference(yours, expected, mine, theirs)
     if mine == theirs and len(left) >= _LONG and _is_numbers(right):
         return _over_positions(caption, note, left, right)
-    return _matrices(
-        name.split(" ")[0].rstrip(","), caption, note, left, right, comparable=mine == theirs
-    )
+    first_word = re.split(r"\W", name, maxsplit=1)[0]
+    return _matrices(first_word, caption, note, left, right, comparable=mine == theirs)
 
 
 def _matrices(

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import svg
 from markupsafe import Markup
 
+from grader.report import safe
 from grader.report.html.drawing import number, picture, text
 
 Cell = tuple[int, int]
 
-_TILE = {"wide": (54, 36), "small": (24, 24)}
+_TILE, _SMALL_TILE = (54, 36), (24, 24)
 _MOST_WITH_NUMBERS = 8
-_LEFT = 52
+_LETTER = 6.6
+"""The width of a letter of an axis, roughly."""
 _TOP = 44
 _SUM = 58
-_INSET = 2
-_STRONG = (0.45, 0.6)
-"""From which shares of the scale on a number is light on dark; the themes differ between them."""
+_MIDDLE, _STRONG = 0.45, 0.6
+"""From which shares of the full colour on a number is light on dark: it depends on the theme."""
 
 
 class Axes(NamedTuple):
@@ -29,6 +31,22 @@ class Axes(NamedTuple):
     columns: str
     row: str
     column: str
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """Where the tiles of a matrix lie, in pixels."""
+
+    left: float
+    width: int
+    height: int
+    with_numbers: bool
+
+    def x(self, column: float) -> float:
+        return self.left + column * self.width
+
+    def y(self, row: float) -> float:
+        return _TOP + row * self.height
 
 
 def heatmap(
@@ -47,84 +65,87 @@ def heatmap(
     """
     columns = len(rows[0])
     with_numbers = columns <= _MOST_WITH_NUMBERS
-    width, height = _TILE["wide" if with_numbers else "small"]
-    right, bottom = _LEFT + columns * width, _TOP + len(rows) * height
-    drawn: list[svg.Element] = [
-        text((_LEFT + right) / 2, 14, axes.columns, kind="axis", middle=True),
-        text(4, _TOP - 10, axes.rows, kind="axis"),
-    ]
-    for column in range(columns):
-        x = _LEFT + (column + 0.5) * width
-        drawn.append(text(x, _TOP - 10, f"{axes.column}{column}", kind="tick", middle=True))
+    grid = _Grid(
+        max(52.0, _LETTER * len(axes.rows) + 12),
+        *(_TILE if with_numbers else _SMALL_TILE),
+        with_numbers,
+    )
+    drawn = _labels(grid, axes, len(rows), columns)
     for row, values in enumerate(rows):
-        y = _TOP + row * height
-        label = f"{axes.row}{row}"
-        drawn.append(text(_LEFT - 8, y + height / 2 + 4, label, kind="tick", end=True))
         for column, value in enumerate(values):
-            x = _LEFT + column * width
-            drawn += _tile(x, y, width, height, value, full, (row, column), with_numbers)
-    for row, column in sorted(marked):
-        drawn.append(
-            svg.Rect(
-                x=_LEFT + column * width + _INSET,
-                y=_TOP + row * height + _INSET,
-                width=width - 2 * _INSET,
-                height=height - 2 * _INSET,
-                rx=2,
-                class_=["leak"],
-                data={"row": row, "column": column},
-            )
+            drawn += _tile(grid, (row, column), value, full)
+    for cell in sorted(marked):
+        drawn += _outline(grid, cell)
+    width, height = grid.x(columns) + 8, grid.y(len(rows)) + 8
+    if sums:
+        drawn += _sums(grid, rows)
+        width, height = width - 8 + _SUM, height + 22
+    return picture(drawn, width=width, height=height, says=says)
+
+
+def _labels(grid: _Grid, axes: Axes, rows: int, columns: int) -> list[svg.Element]:
+    return [
+        text(grid.x(columns / 2), 14, axes.columns, kind="axis", middle=True),
+        text(2, _TOP - 10, axes.rows, kind="axis"),
+        *(
+            text(grid.x(at + 0.5), _TOP - 10, f"{axes.column}{at}", kind="tick", middle=True)
+            for at in range(columns)
+        ),
+        *(
+            text(grid.left - 8, grid.y(at + 0.5) + 4, f"{axes.row}{at}", kind="tick", end=True)
+            for at in range(rows)
+        ),
+    ]
+
+
+def _tile(grid: _Grid, cell: Cell, value: Any, full: float) -> list[svg.Element]:
+    row, column = cell
+    share = share_of(value, full)
+    kind = "none" if share is None else "negative" if value < 0 else ""
+    words = safe.escape(number(value))
+    tile = svg.Rect(
+        x=grid.x(column),
+        y=grid.y(row),
+        width=grid.width,
+        height=grid.height,
+        class_=["tile", kind],
+        style=f"--share:{100 * (share or 0):.1f}%",
+        data={"row": row, "column": column, "value": safe.html(words[:16])},
+    )
+    if not grid.with_numbers:
+        return [tile]
+    depth = "strong" if (share or 0) > _STRONG else "middle" if (share or 0) > _MIDDLE else ""
+    x, y = grid.x(column + 0.5), grid.y(row + 0.5) + 4
+    return [tile, text(x, y, words[:7], kind=f"number {depth}", middle=True)]
+
+
+def _outline(grid: _Grid, cell: Cell) -> list[svg.Element]:
+    """Two rings, one in each tile's own contrast: the tile may be light or dark."""
+    row, column = cell
+    return [
+        svg.Rect(
+            x=grid.x(column) + inset,
+            y=grid.y(row) + inset,
+            width=grid.width - 2 * inset,
+            height=grid.height - 2 * inset,
+            class_=[kind],
+            data={"row": row, "column": column},
         )
-    if not sums:
-        return picture(drawn, width=right + 8, height=bottom + 8, says=says)
-    drawn += [
-        text(right + 10, _TOP - 10, "sum", kind="axis"),
-        text(_LEFT - 8, bottom + 20, "sum", kind="axis", end=True),
+        for kind, inset in (("leak", 2), ("inner", 4.5))
+    ]
+
+
+def _sums(grid: _Grid, rows: Sequence[Sequence[Any]]) -> list[svg.Element]:
+    right, below = grid.x(len(rows[0])) + 10, grid.y(len(rows)) + 20
+    drawn: list[svg.Element] = [
+        text(right, _TOP - 10, "sum", kind="axis"),
+        text(grid.left - 8, below, "sum", kind="axis", end=True),
     ]
     for row, values in enumerate(rows):
-        y = _TOP + (row + 0.5) * height + 4
         kind = "sum" if is_one(values) else "sum wrong"
-        drawn.append(text(right + 10, y, _sum(values), kind=kind))
-    for column in range(columns):
-        x = _LEFT + (column + 0.5) * width
-        words = _sum([values[column] for values in rows])
-        drawn.append(text(x, bottom + 20, words, kind="sum", middle=True))
-    return picture(drawn, width=right + _SUM, height=bottom + 30, says=says)
-
-
-def _tile(
-    x: float,
-    y: float,
-    width: float,
-    height: float,
-    value: Any,
-    full: float,
-    cell: Cell,
-    with_number: bool,
-) -> list[svg.Element]:
-    share = share_of(value, full)
-    kinds = ["tile"]
-    if share is None:
-        kinds.append("none")
-    elif value < 0:
-        kinds.append("negative")
-    drawn: list[svg.Element] = [
-        svg.Rect(
-            x=x,
-            y=y,
-            width=width,
-            height=height,
-            class_=kinds,
-            style=f"--share:{100 * (share or 0):.1f}%",
-            data={"row": cell[0], "column": cell[1], "value": number(value)[:16]},
-        )
-    ]
-    if with_number:
-        middle, strong = _STRONG
-        depth = "strong" if (share or 0) > strong else "middle" if (share or 0) > middle else ""
-        words = number(value)[:7]
-        kind = f"number {depth}"
-        drawn.append(text(x + width / 2, y + height / 2 + 4, words, kind=kind, middle=True))
+        drawn.append(text(right, grid.y(row + 0.5) + 4, _sum(values), kind=kind))
+    for column, values in enumerate(zip(*rows, strict=True)):
+        drawn.append(text(grid.x(column + 0.5), below, _sum(values), kind="sum", middle=True))
     return drawn
 
 

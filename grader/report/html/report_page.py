@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from grader.report.causes import Cause, causes, failed
+from grader.report.causes import Cause, causes, failed, reason
 from grader.report.html.exhibits import Exhibit, exhibit
 from grader.report.html.pages import render
 from grader.report.model import Audience, CheckResult, CourseReport, Report, Status
-from grader.report.words import UNSAID
 
 _MOST_EVIDENCE = 3
 
@@ -29,7 +28,7 @@ class CauseView:
 
     @property
     def message(self) -> str:
-        return self.cause.message or UNSAID.get(self.cause.status, "")
+        return reason(self.cause.checks[0])
 
     @property
     def hint(self) -> str:

@@ -1,0 +1,18 @@
+"""Blackboard: "Work offline", whose upload takes what its download gives."""
+
+from __future__ import annotations
+
+import re
+
+from grader.batch.gradebooks.gradebook import Gradebook
+
+BLACKBOARD = Gradebook(
+    name="blackboard",
+    roster='the file of "Work offline: Download"',
+    identity=("Last Name", "First Name", "Username", "Student ID"),
+    needed=("Username",),
+    identifiers=("Username", "Student ID"),
+    names=(("First Name", "Last Name"),),
+    # "Homework 1 [Total Pts: 10 Score] |123456" is the column 123456.
+    item=re.compile(r"(?P<title>.*?) \[Total Pts: .*\] ?\|\d+"),
+)

@@ -1,0 +1,20 @@
+"""Canvas: the gradebook's import, which takes what its export gives."""
+
+from __future__ import annotations
+
+import re
+
+from grader.batch.gradebooks.gradebook import Gradebook
+
+CANVAS = Gradebook(
+    name="canvas",
+    roster='the CSV of "Export" in the gradebook',
+    identity=("Student", "ID", "SIS User ID", "SIS Login ID", "Section"),
+    needed=("Student", "ID"),
+    identifiers=("ID", "SIS User ID", "SIS Login ID"),
+    names=(("Student",),),
+    # "Homework 1 (123456)" is the assignment 123456; a title alone makes a new one.
+    item=re.compile(r"(?P<title>.*) \(\d+\)"),
+    possible="    Points Possible",
+    no_people=re.compile(r"\s*Points Possible|Student, Test|"),
+)

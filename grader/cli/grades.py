@@ -1,0 +1,54 @@
+"""``grade grades``: a batch's grades, for a learning platform to import."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from grader.cli import output
+from grader.cli.errors import GradeError, complain
+
+
+@click.command
+@click.argument("folder", metavar="DIR")
+@click.option(
+    "--for",
+    "platform",
+    required=True,
+    type=click.Choice(["blackboard", "canvas", "moodle"]),
+    help="Which platform imports it.",
+)
+@click.option(
+    "--roster", required=True, metavar="FILE", help="The platform's own list of its students."
+)
+@click.option(
+    "--output", "destination", metavar="FILE", help="Where to write it (default: stdout)."
+)
+@click.pass_context
+def command(
+    ctx: click.Context, folder: str, platform: str, roster: str, destination: str | None
+) -> None:
+    """Write the grades in DIR, which `grade batch` made, as a platform imports them.
+
+    The roster maps the names of submissions to people: by login, number or e-mail address, or else
+    by name. Whoever is not matched is listed, and the exit code is 1 then.
+    """
+    from grader.batch.errors import BatchError
+    from grader.batch.gradebooks import GRADEBOOKS
+    from grader.batch.gradebooks.api import grades_for
+
+    place = destination or output.STANDARD
+    output.check_destination(place)
+    try:
+        table, matching = grades_for(GRADEBOOKS[platform], Path(folder), Path(roster))
+    except BatchError as error:
+        raise GradeError(str(error)) from None
+    output.save(table, place)
+    complain(f"{len(matching.found)} students matched")
+    for student, why in matching.unmatched:
+        complain(f"Not matched: {student}: {why}")
+    for person in matching.silent:
+        complain(f"Nothing handed in: {', '.join(filter(None, list(person.values())[:4]))}")
+    if matching.unmatched:
+        ctx.exit(1)

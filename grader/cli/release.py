@@ -1,0 +1,74 @@
+"""``grade release``: what students and platforms are handed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from grader.cli import options, output
+from grader.cli.errors import GradeError, InfrastructureError, complain
+
+
+@click.command
+@click.argument("folder", required=False, metavar="[DIR]")
+@click.option("--gradescope", metavar="FILE", help="Write an autograder's zip for Gradescope.")
+@click.option("--prairielearn", metavar="FILE", help="Write a zip with questions for PrairieLearn.")
+@click.option(
+    "--assignment",
+    "ids",
+    multiple=True,
+    metavar="ID",
+    help="Release this one; can be given several times (default: all of the course).",
+)
+@options.course
+@click.pass_context
+def command(
+    ctx: click.Context,
+    folder: str | None,
+    gradescope: str | None,
+    prairielearn: str | None,
+    ids: tuple[str, ...],
+    course: str | None,
+) -> None:
+    """Write the repository that students start from into DIR.
+
+    It holds the public side alone, the grader, a workflow that grades every push, and a README. A
+    DIR that an earlier release was written to is brought up to date; other files are never
+    overwritten. The zips of --gradescope and --prairielearn hold the private side too.
+    """
+    from grader.course.loading import load_course
+    from grader.course.model import CourseError
+    from grader.integrations.errors import ReleaseError
+    from grader.integrations.sides import chosen
+    from grader.session.client import GradingError
+    from grader.session.targets import course_root
+
+    if folder is None and gradescope is None and prairielearn is None:
+        raise click.UsageError("Missing DIR, --gradescope or --prairielearn.", ctx)
+    for path in (gradescope, prairielearn):
+        if path is not None:
+            output.check_destination(path)
+    try:
+        loaded = load_course(course_root((), course))
+        assignments = chosen(loaded, ids)
+        if gradescope is not None:
+            from grader.integrations.gradescope import autograder
+
+            output.save(autograder(loaded, assignments), gradescope)
+        if prairielearn is not None:
+            from grader.integrations.prairielearn import questions
+
+            output.save(questions(loaded, assignments), prairielearn)
+        if folder is not None:
+            from grader.integrations.folder import write
+            from grader.integrations.student import student_repository
+
+            write(Path(folder), student_repository(loaded, assignments))
+    except (CourseError, ReleaseError) as error:
+        raise GradeError(str(error)) from None
+    except GradingError as error:
+        kind = GradeError if error.wrong_course else InfrastructureError
+        raise kind(str(error)) from None
+    written = ", ".join(path for path in (folder, gradescope, prairielearn) if path is not None)
+    complain(f"Released {', '.join(one.id for one in assignments)} to {written}")

@@ -1,0 +1,81 @@
+"""PrairieLearn: questions with an external grader, and what that runs for each submission."""
+
+from __future__ import annotations
+
+import json
+import sys
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from grader.course.model import Assignment, Course
+from grader.integrations import platform
+from grader.integrations.archive import zipped
+from grader.integrations.sides import private_side, public_side
+from grader.integrations.templating import render
+from grader.integrations.wheel import wheel
+from grader.report.formats import prairielearn
+
+_COURSE = "course"
+_SECONDS = 300
+
+
+def questions(course: Course, assignments: Sequence[Assignment]) -> bytes:
+    """A zip with a question for each assignment, and the image they are graded in.
+
+    It holds the private side: it is for the instructor alone. Raises ReleaseError where a file of
+    the course is missing or misplaced.
+    """
+    name, content = wheel()
+    files = {"image/Dockerfile": render("Dockerfile", wheel=name), f"image/{name}": content}
+    for one in assignments:
+        folder = f"questions/{one.id}"
+        sides = public_side(course, [one]) | private_side(course, [one])
+        files |= {
+            f"{folder}/info.json": _info(course, one),
+            f"{folder}/question.html": render("question.html", title=one.title, file=one.file),
+            f"{folder}/tests/run.sh": render("run.sh"),
+            **{f"{folder}/tests/{_COURSE}/{path}": data for path, data in sides.items()},
+        }
+    return zipped(files)
+
+
+def _info(course: Course, assignment: Assignment) -> bytes:
+    # The same every time: a question that is released again stays the same question.
+    identity = uuid.uuid5(uuid.NAMESPACE_URL, f"attention-grader:{course.title}:{assignment.id}")
+    info = {
+        "uuid": str(identity),
+        "title": assignment.title,
+        "topic": course.title,
+        "type": "v3",
+        "singleVariant": True,
+        "gradingMethod": "External",
+        "externalGradingOptions": {
+            "enabled": True,
+            "image": "attention-grader",
+            "entrypoint": "/grade/tests/run.sh",
+            "timeout": _SECONDS,
+        },
+    }
+    return json.dumps(info, indent=2).encode() + b"\n"
+
+
+def failure() -> dict[str, Any]:
+    """What cannot be graded costs no attempt: nobody gets 0 for our fault."""
+    return {"gradable": False, "message": platform.FAILED}
+
+
+def main(root: Path) -> int:
+    """Grade what lies in PrairieLearn's folder; ``results/results.json`` is there afterwards."""
+    return platform.run(
+        course=root / "tests" / _COURSE,
+        submission=root / "student",
+        destination=root / "results" / "results.json",
+        results=prairielearn.results,
+        failure=failure,
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))
