@@ -3,12 +3,12 @@
 import torch
 
 from grader.suite import (
+    CheckFailure,
     assert_close,
     assert_shape,
     check,
     demonstration,
     gradient_reach,
-    CheckFailure,
 )
 
 EXAMPLE_SIZES = {

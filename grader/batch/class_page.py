@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from pathlib import Path
+from statistics import median
 from typing import Any
 from urllib.parse import quote
 
@@ -33,12 +34,17 @@ def write_pages(folder: Path, *, without_names: bool = False) -> tuple[Path, Gra
     """
     read = read_graded(folder)
     graded, root = (anonymous(read), folder / ANONYMOUS) if without_names else (read, folder)
+    root.mkdir(exist_ok=True)
+    written = set()
     for entry in graded.entries:
         place = root / _page_of(entry)
         place.parent.mkdir(parents=True, exist_ok=True)
         content = page(entry.report, name=entry.student, back=f"../../{CLASS_PAGE}")
         write_atomically(place, content)
-    root.mkdir(exist_ok=True)
+        written.add(place)
+    # A page of somebody who is no longer among them would still be found, and be out of date.
+    for left in set((root / PAGES).glob("*/*.html")) - written:
+        left.unlink()
     write_atomically(root / CLASS_PAGE, _class_page(graded, without_names))
     return root / CLASS_PAGE, read
 
@@ -82,14 +88,14 @@ def _class_page(graded: Graded, without_names: bool) -> bytes:
 def _assignment(entries: list[Entry]) -> dict[str, Any]:
     reports = [entry.report for entry in entries]
     scores = [report.score for report in reports if report.status != "not-gradable"]
-    percents = sorted(score.percent for score in scores)
+    percents = [score.percent for score in scores]
     title = reports[0].assignment.title
     return {
         "id": entries[0].assignment,
         "title": title,
         "handed_in": len(entries),
         "full": sum(score.earned == score.possible > 0 for score in scores),
-        "median": percents[len(percents) // 2] if percents else None,
+        "median": median(percents) if percents else None,
         "picture": histogram(
             [percent / 100 for percent in percents],
             says=f"{title}: how many students earned which share of the points",

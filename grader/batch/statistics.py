@@ -9,6 +9,7 @@ from statistics import StatisticsError, correlation, mean
 import msgspec
 
 from grader.batch.reading import Entry
+from grader.report.causes import reason
 from grader.report.model import CheckResult, Diagnosis, Report, Status
 
 FEWEST = 5
@@ -35,13 +36,14 @@ class Belief(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Concern(msgspec.Struct, frozen=True, kw_only=True):
-    """Why somebody should look at a submission; ``entry`` is None where there is no report."""
+    """Why somebody should look at a submission, or at several together."""
 
-    student: str
-    assignment: str
     kind: str
+    assignment: str
     why: str
-    entry: Entry | None = None
+    entries: list[Entry] = []
+    student: str = ""
+    """Whose it is, where there is no report."""
 
 
 def check_statistics(reports: Sequence[Report]) -> list[CheckStatistics]:
@@ -95,14 +97,14 @@ def concerns(entries: Sequence[Entry]) -> list[Concern]:
     for entry in entries:
         report = entry.report
         if report.status == "not-gradable":
-            found.append(_concern(entry, "not gradable", report.message))
+            found.append(_concern("not gradable", report.message, entry))
         for status, kind in ((Status.CRASHED, "crashed"), (Status.TIMEOUT, "timed out")):
             first = next((check for check in report.checks if check.status is status), None)
             if first is not None:
-                found.append(_concern(entry, kind, first.message or first.title))
+                found.append(_concern(kind, reason(first), entry))
         for check in report.checks:
             if check.family == "policy" and check.status is Status.FAILED:
-                found.append(_concern(entry, "suspicious", check.message or check.title))
+                found.append(_concern("suspicious", reason(check), entry))
     return [*found, *_copies(entries)]
 
 
@@ -118,15 +120,9 @@ def _copies(entries: Sequence[Entry]) -> list[Concern]:
         # A group's work is graded once: its members have one report.
         gradings = {msgspec.json.encode(entry.report) for entry in alike}
         if len(gradings) > 1:
-            for entry in alike:
-                others = [one.student for one in alike if one is not entry]
-                more = f" and {len(others) - 3} more" if len(others) > 3 else ""
-                why = f"The same file, to the letter, as {', '.join(others[:3])}{more}."
-                found.append(_concern(entry, "suspicious", why))
+            found.append(_concern("suspicious", "Their files are the same, to the letter.", *alike))
     return found
 
 
-def _concern(entry: Entry, kind: str, why: str) -> Concern:
-    return Concern(
-        student=entry.student, assignment=entry.assignment, kind=kind, why=why, entry=entry
-    )
+def _concern(kind: str, why: str, *entries: Entry) -> Concern:
+    return Concern(kind=kind, assignment=entries[0].assignment, why=why, entries=list(entries))
