@@ -83,6 +83,27 @@ def test_worked_example_in_two_steps(student):
         raise CheckFailure("After three tokens the cache's length has to be 3.")
 
 
+@demonstration("the weights of both heads, read off where each value shows its place")
+def show_weights(student):
+    module = student.CachedMultiHeadAttention(embed_dim=6, num_heads=2)
+    # The first three columns of the tokens are the identity, and become the values of both heads.
+    eye = torch.eye(6)
+    matrices = {"W_q": eye, "W_k": eye, "W_v": torch.cat([eye[:3], eye[:3]]), "W_o": eye}
+    weights = {f"{name}.weight": matrix.clone() for name, matrix in matrices.items()}
+    weights |= {f"{name}.bias": torch.zeros(6) for name in matrices}
+    module.load_weights(weights)
+    module.eval()
+    tokens = torch.cat([torch.eye(3), torch.tensor([[1.0, 2, 0], [0, 1, 1], [2, 0, 1]])], dim=1)
+
+    def weights_of(**mask):
+        return module(tokens[None], **mask).reshape(3, 2, 3).transpose(0, 1)
+
+    return {
+        "weights, causal": weights_of(causal=True),
+        "weights under a mask": weights_of(attention_mask=ALLOWED),
+    }
+
+
 @demonstration("three tokens, causal")
 def show_causal(student):
     return {"output": attention(student)(TOKENS, causal=True)}
@@ -128,27 +149,6 @@ def show_mask(student):
 def show_rope(student):
     module = attention(student, embed_dim=4, use_rope=True)
     return {"output": module(WIDE_TOKENS, causal=True)}
-
-
-@demonstration("the weights of both heads, read off where each value shows its place")
-def show_weights(student):
-    module = student.CachedMultiHeadAttention(embed_dim=6, num_heads=2)
-    # The first three columns of the tokens are the identity, and become the values of both heads.
-    eye = torch.eye(6)
-    matrices = {"W_q": eye, "W_k": eye, "W_v": torch.cat([eye[:3], eye[:3]]), "W_o": eye}
-    weights = {f"{name}.weight": matrix.clone() for name, matrix in matrices.items()}
-    weights |= {f"{name}.bias": torch.zeros(6) for name in matrices}
-    module.load_weights(weights)
-    module.eval()
-    tokens = torch.cat([torch.eye(3), torch.tensor([[1.0, 2, 0], [0, 1, 1], [2, 0, 1]])], dim=1)
-
-    def weights_of(**mask):
-        return module(tokens[None], **mask).reshape(3, 2, 3).transpose(0, 1)
-
-    return {
-        "weights, causal": weights_of(causal=True),
-        "weights under a mask": weights_of(attention_mask=ALLOWED),
-    }
 
 
 @demonstration("which inputs the gradient reaches")

@@ -80,6 +80,17 @@ def test_causal_example(student):
     assert_close(output[:, 1], unmasked[:, 1], "output")
 
 
+@demonstration("the weights of both heads, read off where each value shows its place")
+def show_weights(student):
+    # W_UV undoes the latent of the two tokens: what is left is the identity.
+    layer = example(student, W_UV=[[1.0, 0.0], [2.0, 1.0]] * 2)
+
+    def weights(**mask):
+        return layer(TOKENS.clone(), **mask)[0].reshape(2, 2, 2).transpose(0, 1)
+
+    return {"weights": weights(), "weights under a causal mask": weights(mask=CAUSAL.clone())}
+
+
 @demonstration("the worked example")
 def show_worked_example(student):
     output, c_kv = example(student)(TOKENS.clone())
@@ -98,17 +109,6 @@ def show_mask_of_each_item(student):
     masks = torch.stack([CAUSAL, torch.ones(2, 2, dtype=torch.bool)])
     output, _ = example(student)(both, mask=masks)
     return {"output": output}
-
-
-@demonstration("the weights of both heads, read off where each value shows its place")
-def show_weights(student):
-    # W_UV undoes the latent of the two tokens: what is left is the identity.
-    layer = example(student, W_UV=[[1.0, 0.0], [2.0, 1.0]] * 2)
-
-    def weights(**mask):
-        return layer(TOKENS.clone(), **mask)[0].reshape(2, 2, 2).transpose(0, 1)
-
-    return {"weights": weights(), "weights under a causal mask": weights(mask=CAUSAL.clone())}
 
 
 @demonstration("which inputs the gradient reaches")
