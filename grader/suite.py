@@ -23,6 +23,7 @@ from grader.session.assertions import (
 )
 from grader.session.checks import check, demonstration, probe
 from grader.session.errors import CheckFailure, StudentError
+from grader.session.reach import gradient_reach
 
 __all__ = [
     "BFLOAT16",
@@ -42,6 +43,7 @@ __all__ = [
     "assert_unchanged",
     "check",
     "demonstration",
+    "gradient_reach",
     "gradients",
     "normalised_axis",
     "probe",

@@ -1,13 +1,18 @@
-"""What the tests of several rooms share: one fork server, started once."""
+"""What the tests of several rooms share: one fork server and one browser, each started once."""
 
 import os
+import shutil
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
 import torch
 
 from grader.sandbox.client import ForkServer
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 pytest_plugins = ["pytester"]
 
@@ -34,3 +39,19 @@ def fork_server() -> Iterator[ForkServer]:
 @pytest.fixture(scope="session")
 def secret() -> str:
     return SECRET
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator["Browser"]:
+    """The system's browser: Playwright's own would be a download for every machine."""
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    executable = next(filter(None, map(shutil.which, names)), None)
+    if executable is None:
+        pytest.skip("there is no Chromium: apt-get install -y chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        # Its own sandbox needs a user other than root, and it opens our own files only.
+        browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+        yield browser
+        browser.close()

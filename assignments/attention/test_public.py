@@ -2,7 +2,7 @@
 
 import torch
 
-from grader.suite import assert_close, assert_shape, check, demonstration
+from grader.suite import assert_close, assert_shape, check, demonstration, gradient_reach
 
 QUERY = torch.tensor([[1.0, 0.0]])
 KEYS = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
@@ -69,3 +69,11 @@ def show_mask(student):
         THREE_QUERIES, FOUR_KEYS, FOUR_VALUES, mask=ALLOWED
     )
     return {"weights": weights, "output": output}
+
+
+@demonstration("which inputs the gradient reaches")
+def show_gradients(student):
+    def output(query, key, value):
+        return student.scaled_dot_product_attention(query, key, value)[0]
+
+    return gradient_reach(output, query=THREE_QUERIES, key=FOUR_KEYS, value=FOUR_VALUES)

@@ -2,7 +2,14 @@
 
 import torch
 
-from grader.suite import CheckFailure, assert_close, assert_shape, check, demonstration
+from grader.suite import (
+    CheckFailure,
+    assert_close,
+    assert_shape,
+    check,
+    demonstration,
+    gradient_reach,
+)
 
 TOKENS = torch.tensor([[[1.0, 0.0], [0.0, 1.0], [2.0, 0.0]]])
 PADDED = torch.tensor([[True, False, True]])
@@ -76,6 +83,27 @@ def test_worked_example_in_two_steps(student):
         raise CheckFailure("After three tokens the cache's length has to be 3.")
 
 
+@demonstration("the weights of both heads, read off where each value shows its place")
+def show_weights(student):
+    module = student.CachedMultiHeadAttention(embed_dim=6, num_heads=2)
+    # The first three columns of the tokens are the identity, and become the values of both heads.
+    eye = torch.eye(6)
+    matrices = {"W_q": eye, "W_k": eye, "W_v": torch.cat([eye[:3], eye[:3]]), "W_o": eye}
+    weights = {f"{name}.weight": matrix.clone() for name, matrix in matrices.items()}
+    weights |= {f"{name}.bias": torch.zeros(6) for name in matrices}
+    module.load_weights(weights)
+    module.eval()
+    tokens = torch.cat([torch.eye(3), torch.tensor([[1.0, 2, 0], [0, 1, 1], [2, 0, 1]])], dim=1)
+
+    def weights_of(**mask):
+        return module(tokens[None], **mask).reshape(3, 2, 3).transpose(0, 1)
+
+    return {
+        "weights, causal": weights_of(causal=True),
+        "weights under a mask": weights_of(attention_mask=ALLOWED),
+    }
+
+
 @demonstration("three tokens, causal")
 def show_causal(student):
     return {"output": attention(student)(TOKENS, causal=True)}
@@ -121,3 +149,9 @@ def show_mask(student):
 def show_rope(student):
     module = attention(student, embed_dim=4, use_rope=True)
     return {"output": module(WIDE_TOKENS, causal=True)}
+
+
+@demonstration("which inputs the gradient reaches")
+def show_gradients(student):
+    module = attention(student, embed_dim=4, num_heads=2)
+    return gradient_reach(lambda tokens: module(tokens, causal=True), tokens=WIDE_TOKENS)

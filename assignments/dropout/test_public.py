@@ -2,7 +2,14 @@
 
 import torch
 
-from grader.suite import CheckFailure, assert_close, assert_shape, check, demonstration
+from grader.suite import (
+    CheckFailure,
+    assert_close,
+    assert_shape,
+    check,
+    demonstration,
+    gradient_reach,
+)
 
 QUERY = torch.tensor([[1.0, 0.0]])
 KEYS = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
@@ -74,13 +81,13 @@ def show_worked_example(student):
 @demonstration("evaluation: three queries and four keys, whose values show the weights")
 def show_three_queries(student):
     attention = student.MaskedScaledDotProductAttention(dropout=0.5).eval()
-    return {"output": attention(THREE_QUERIES, FOUR_KEYS, torch.eye(4))}
+    return {"weights": attention(THREE_QUERIES, FOUR_KEYS, torch.eye(4))}
 
 
 @demonstration("evaluation: three queries, four keys and a mask")
 def show_mask(student):
     attention = student.MaskedScaledDotProductAttention(dropout=0.5).eval()
-    return {"output": attention(THREE_QUERIES, FOUR_KEYS, torch.eye(4), mask=ALLOWED)}
+    return {"weights": attention(THREE_QUERIES, FOUR_KEYS, torch.eye(4), mask=ALLOWED)}
 
 
 @demonstration("training at rate 0.5: the smallest and the largest weight")
@@ -95,3 +102,9 @@ def show_training(student):
 def show_rate_one(student):
     attention = student.MaskedScaledDotProductAttention(dropout=1.0).train()
     return {"output": attention(QUERY, KEYS, VALUES)}
+
+
+@demonstration("which inputs the gradient reaches")
+def show_gradients(student):
+    attention = student.MaskedScaledDotProductAttention(dropout=0.5).eval()
+    return gradient_reach(attention, query=THREE_QUERIES, key=FOUR_KEYS, value=FOUR_VALUES)

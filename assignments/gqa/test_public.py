@@ -2,7 +2,7 @@
 
 import torch
 
-from grader.suite import assert_close, assert_shape, check, demonstration
+from grader.suite import assert_close, assert_shape, check, demonstration, gradient_reach
 
 TOKENS = torch.tensor([[[1.0, 2.0, 1.0, 0.0], [0.0, 1.0, 2.0, 1.0]]])
 WEIGHTS = {
@@ -92,6 +92,24 @@ def test_causal_example(student):
     assert_close(output[:, 1], unmasked[:, 1], "output")
 
 
+@demonstration("the weights of four heads, read off where each value shows its place")
+def show_weights(student):
+    layer = student.GroupedQueryAttention(embed_dim=8, num_heads=4, num_kv_groups=2)
+    # The first two columns of the tokens are the identity, and become the values of both groups.
+    eye = torch.eye(8)
+    matrices = {"W_q": eye, "W_k": eye[2:6], "W_v": torch.cat([eye[:2], eye[:2]]), "W_o": eye}
+    weights = {f"{name}.weight": matrix.clone() for name, matrix in matrices.items()}
+    weights |= {f"{name}.bias": torch.zeros(len(matrix)) for name, matrix in matrices.items()}
+    layer.load_weights(weights)
+    layer.eval()
+    tokens = torch.tensor([[[1.0, 0, 1, 2, 1, 0, 2, 1], [0.0, 1, 0, 1, 2, 1, 1, 0]]])
+
+    def weights_of(**mask):
+        return layer(tokens, **mask).reshape(2, 4, 2).transpose(0, 1)
+
+    return {"weights": weights_of(), "weights under a causal mask": weights_of(mask=CAUSAL.clone())}
+
+
 @demonstration("the worked example")
 def show_worked_example(student):
     return {"output": example(student)(TOKENS.clone())}
@@ -115,3 +133,8 @@ def show_mask_of_each_item(student):
     both = TOKENS.expand(2, 2, 4).contiguous()
     masks = torch.stack([CAUSAL, torch.ones(2, 2, dtype=torch.bool)])
     return {"output": example(student)(both, mask=masks)}
+
+
+@demonstration("which inputs the gradient reaches")
+def show_gradients(student):
+    return gradient_reach(example(student), tokens=TOKENS)

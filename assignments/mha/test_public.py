@@ -2,7 +2,14 @@
 
 import torch
 
-from grader.suite import CheckFailure, assert_close, assert_shape, check, demonstration
+from grader.suite import (
+    CheckFailure,
+    assert_close,
+    assert_shape,
+    check,
+    demonstration,
+    gradient_reach,
+)
 
 QUERY = torch.tensor([[[1.0, 0.0, 0.0, 1.0]]])
 KEYS = torch.tensor([[[1.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 1.0]]])
@@ -128,3 +135,11 @@ def show_mask_for_each_item(student):
 def show_causal(student):
     output, weights = attention(student)(FOUR_KEYS, FOUR_KEYS, FOUR_KEYS, mask=CAUSAL)
     return {"weights": weights, "output": output}
+
+
+@demonstration("which inputs the gradient reaches")
+def show_gradients(student):
+    def output(query, key, value):
+        return attention(student)(query, key, value)[0]
+
+    return gradient_reach(output, query=THREE_QUERIES[:1], key=FOUR_KEYS[:1], value=FOUR_KEYS[:1])

@@ -2,7 +2,7 @@
 
 import torch
 
-from grader.suite import assert_close, assert_shape, check, demonstration
+from grader.suite import assert_close, assert_shape, check, demonstration, gradient_reach
 
 TOKENS = torch.tensor([[[1.0, 0.0, 1.0, -2.0], [0.0, 1.0, 2.0, 0.0]]])
 MATRICES = {
@@ -18,13 +18,13 @@ OUTPUT = torch.tensor([[[6.698, -10.093, 13.577, 2.141], [1.070, 6.789, 19.150, 
 CAUSAL = torch.tensor([[True, False], [True, True]])
 
 
-def example(student):
+def example(student, **changed):
     """The layer of the worked example: two heads of two columns, latents of three and two."""
     layer = student.MultiHeadLatentAttention(
         embed_dim=4, num_heads=2, q_latent_dim=3, kv_latent_dim=2
     )
     weights = {}
-    for name, rows in MATRICES.items():
+    for name, rows in (MATRICES | changed).items():
         weights[f"{name}.weight"] = torch.tensor(rows)
         weights[f"{name}.bias"] = torch.zeros(len(rows))
     layer.load_weights(weights)
@@ -80,6 +80,17 @@ def test_causal_example(student):
     assert_close(output[:, 1], unmasked[:, 1], "output")
 
 
+@demonstration("the weights of both heads, read off where each value shows its place")
+def show_weights(student):
+    # W_UV undoes the latent of the two tokens: what is left is the identity.
+    layer = example(student, W_UV=[[1.0, 0.0], [2.0, 1.0]] * 2)
+
+    def weights(**mask):
+        return layer(TOKENS.clone(), **mask)[0].reshape(2, 2, 2).transpose(0, 1)
+
+    return {"weights": weights(), "weights under a causal mask": weights(mask=CAUSAL.clone())}
+
+
 @demonstration("the worked example")
 def show_worked_example(student):
     output, c_kv = example(student)(TOKENS.clone())
@@ -98,3 +109,9 @@ def show_mask_of_each_item(student):
     masks = torch.stack([CAUSAL, torch.ones(2, 2, dtype=torch.bool)])
     output, _ = example(student)(both, mask=masks)
     return {"output": output}
+
+
+@demonstration("which inputs the gradient reaches")
+def show_gradients(student):
+    layer = example(student)
+    return gradient_reach(lambda tokens: layer(tokens)[0], tokens=TOKENS)

@@ -2,7 +2,14 @@
 
 import torch
 
-from grader.suite import CheckFailure, assert_close, assert_shape, check, demonstration
+from grader.suite import (
+    CheckFailure,
+    assert_close,
+    assert_shape,
+    check,
+    demonstration,
+    gradient_reach,
+)
 
 EXAMPLE_SIZES = {
     "embed_dim": 2,
@@ -177,3 +184,8 @@ def show_two_steps(student):
 def show_mask(student):
     mask = torch.tensor([[1, 1, 1, 1], [1, 1, 1, 1], [1, 0, 1, 1], [0, 1, 0, 1]]).bool()
     return {"output": two_heads_module(student)(four_tokens(), mask=mask)}
+
+
+@demonstration("which inputs the gradient reaches")
+def show_gradients(student):
+    return gradient_reach(two_heads_module(student), tokens=four_tokens())

@@ -2,7 +2,7 @@
 
 import torch
 
-from grader.suite import assert_close, assert_shape, check, demonstration
+from grader.suite import assert_close, assert_shape, check, demonstration, gradient_reach
 
 TOKENS = torch.tensor([[[1.0, 0.0, 0.0, 2.0], [0.0, 1.0, 1.0, 0.0]]])
 WEIGHTS = {
@@ -60,6 +60,20 @@ def test_causal_example(student):
     assert_close(output[:, 1], unmasked[:, 1], "output")
 
 
+@demonstration("the weights of both heads, read off where each value shows its place")
+def show_weights(student):
+    layer = student.MultiQueryAttention(embed_dim=4, num_heads=2)
+    # The first two columns of the tokens are the identity.
+    values = {"W_v.weight": torch.eye(4)[:2]}
+    layer.load_weights({name: tensor.clone() for name, tensor in (WEIGHTS | values).items()})
+    layer.eval()
+
+    def weights(**mask):
+        return layer(TOKENS.clone(), **mask).reshape(2, 2, 2).transpose(0, 1)
+
+    return {"weights": weights(), "weights under a causal mask": weights(mask=CAUSAL.clone())}
+
+
 @demonstration("the worked example")
 def show_worked_example(student):
     return {"output": example(student)(TOKENS.clone())}
@@ -75,3 +89,8 @@ def show_mask_of_each_item(student):
     both = TOKENS.expand(2, 2, 4).contiguous()
     masks = torch.stack([CAUSAL, torch.ones(2, 2, dtype=torch.bool)])
     return {"output": example(student)(both, mask=masks)}
+
+
+@demonstration("which inputs the gradient reaches")
+def show_gradients(student):
+    return gradient_reach(example(student), tokens=TOKENS)

@@ -53,7 +53,10 @@ def test_width_three(student):
 
 @demonstration("three positions of width 4")
 def show_width_four(student):
-    return {"encoding": student.positional_encoding(3, 4)}
+    return {
+        "encoding": student.positional_encoding(3, 4),
+        "encoding over 32 positions": student.positional_encoding(32, 4),
+    }
 
 
 @demonstration("three positions of width 3")

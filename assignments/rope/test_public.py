@@ -2,7 +2,7 @@
 
 import torch
 
-from grader.suite import assert_close, assert_shape, check, demonstration
+from grader.suite import assert_close, assert_shape, check, demonstration, gradient_reach
 
 BASE = 100.0
 TURNED = torch.tensor(
@@ -75,7 +75,9 @@ def test_example_with_positions(student):
 
 @demonstration("[1, 0, 1, 0] at the positions 0 to 3, base 100")
 def show_worked_example(student):
-    return {"output": student.RotaryEmbedding(base=BASE)(four_equal_vectors())}
+    turn = student.RotaryEmbedding(base=BASE)
+    long = four_equal_vectors()[:, :, :1].repeat(1, 1, 32, 1)
+    return {"output": turn(four_equal_vectors()), "output over 32 positions": turn(long)}
 
 
 @demonstration("[1, 2, 3, 4] three times, offset 5, the usual base")
@@ -87,3 +89,8 @@ def show_offset(student):
 def show_positions(student):
     positions = torch.tensor([[2, 0, 1], [7, 7, 3]])
     return {"output": student.RotaryEmbedding(base=BASE)(counting_vectors(), positions=positions)}
+
+
+@demonstration("which inputs the gradient reaches")
+def show_gradients(student):
+    return gradient_reach(student.RotaryEmbedding(base=BASE), x=four_equal_vectors())

@@ -31,10 +31,10 @@ def comparison(yours: Any, expected: Any, width: int) -> list[Text]:
     wider than ``width``; what does not fit is cut with an ellipsis. Empty if one is text, or
     ragged, or has no elements.
     """
-    shapes = _shape(yours), _shape(expected)
+    shapes = shape_of(yours), shape_of(expected)
     if shapes[0] is None or shapes[1] is None:
         return []
-    note, mine, theirs = _matrices(yours, expected, shapes[0], shapes[1])
+    note, mine, theirs = first_difference(yours, expected, shapes[0], shapes[1])
     # Three decimals, or six where three would make different numbers look the same.
     digits = 6 if mine != theirs and _cells(mine, 3) == _cells(theirs, 3) else 3
     left, right = _cells(mine, digits), _cells(theirs, digits)
@@ -70,7 +70,7 @@ def heatmap(yours: Any, expected: Any, width: int) -> list[Text]:
 
 
 def _shades(matrix: Any) -> list[Text]:
-    shape = _shape(matrix)
+    shape = shape_of(matrix)
     if shape is None or len(shape) != 2 or max(shape) > _MOST_SHADES:
         return []
     values = list(itertools.chain(*matrix))
@@ -83,7 +83,7 @@ def _shades(matrix: Any) -> list[Text]:
     ]
 
 
-def _shape(value: Any) -> Shape | None:
+def shape_of(value: Any) -> Shape | None:
     """The shape of nested lists, ``()`` for one element; None for what is no full array."""
     shape: list[int] = []
     level = [value]
@@ -97,8 +97,13 @@ def _shape(value: Any) -> Shape | None:
     return None if text_alone or any(isinstance(i, list | dict) for i in level) else tuple(shape)
 
 
-def _matrices(yours: Any, expected: Any, mine: Shape, theirs: Shape) -> tuple[str, Rows, Rows]:
-    """What to say first, and the two matrices to show."""
+def first_difference(
+    yours: Any, expected: Any, mine: Shape, theirs: Shape
+) -> tuple[str, Rows, Rows]:
+    """What to say first, and the two matrices to show: of several the first pair that differs.
+
+    ``mine`` and ``theirs`` are the shapes of ``yours`` and ``expected``.
+    """
     if mine != theirs:
         note = f"Yours has shape {mine}, expected is {theirs}."
         return note, next(_slices(yours, mine))[1], next(_slices(expected, theirs))[1]

@@ -27,6 +27,7 @@ from grader.report.model import (
     Status,
 )
 from grader.report.page import Page
+from grader.report.words import WORDS
 
 _PLAIN_WIDTH = 80
 _PRINTED_LINES = 20
@@ -34,16 +35,6 @@ _DETAIL_LINES = 40
 _MOST_EVIDENCE = 2
 _VALUE_LENGTH = 200
 
-_WORDS = {
-    Status.PASSED: "ok",
-    Status.FAILED: "FAILED",
-    Status.ERROR: "ERROR",
-    Status.TIMEOUT: "TIMEOUT",
-    Status.CRASHED: "CRASHED",
-    Status.NOT_RUN: "NOT RUN",
-    Status.NOT_STARTED: "NOT STARTED",
-    Status.SKIPPED: "skipped",
-}
 _STYLES = {Status.PASSED: "green", Status.SKIPPED: "yellow"}
 
 
@@ -167,7 +158,7 @@ def _checks(page: Page, checks: Sequence[CheckResult]) -> None:
 
 
 def _row(check: CheckResult) -> tuple[Text, str, str]:
-    word = Text(_WORDS[check.status], _STYLES.get(check.status, "bold red"))
+    word = Text(WORDS[check.status], _STYLES.get(check.status, "bold red"))
     aside = " (only in a fresh process)" if check.state_dependent else ""
     return word, check.title + aside, f"{check.earned}/{check.points}"
 

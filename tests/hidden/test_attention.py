@@ -421,6 +421,7 @@ def test_large_scores(student, reference, draw, size):
     "gradient",
     points=3,
     title="Gradients reach query, key and value, and are right",
+    shows="which inputs the gradient reaches",
     hint="Is anything detached, converted to numbers, or computed without grad?",
 )
 @pytest.mark.parametrize("masked", [False, True], ids=["no-mask", "mask"])

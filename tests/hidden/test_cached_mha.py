@@ -1255,6 +1255,7 @@ def test_dropout_on_the_weights(student, draw):
     "gradient",
     points=1,
     title="Gradients reach query and key_value, and are right",
+    shows="which inputs the gradient reaches",
     hint="Is anything detached, converted to numbers, or computed without grad?",
 )
 @pytest.mark.parametrize("kind", ["cross", "self", "masks", "rope"])

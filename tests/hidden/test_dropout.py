@@ -559,6 +559,7 @@ def test_large_scores(student, reference, draw, size):
     "gradient",
     points=2,
     title="In evaluation gradients reach query, key and value, and are right",
+    shows="which inputs the gradient reaches",
     hint="Is anything detached, converted to numbers, or computed without grad?",
 )
 def test_gradients_in_evaluation(student, reference, draw):
@@ -570,6 +571,7 @@ def test_gradients_in_evaluation(student, reference, draw):
     "gradient",
     points=1,
     title="With a mask gradients are finite and right too",
+    shows="which inputs the gradient reaches",
     hint="What is the gradient of a score that was replaced?",
 )
 def test_gradients_with_mask(student, reference, draw):

@@ -722,6 +722,7 @@ def test_large_scores(student, reference, draw):
     "gradient",
     points=2,
     title="Gradients reach query, key and value, and are right",
+    shows="which inputs the gradient reaches",
     hint="Is anything detached, converted to numbers, or computed without grad?",
 )
 def test_gradients(student, reference, draw):
@@ -735,6 +736,7 @@ def test_gradients(student, reference, draw):
     "gradient",
     points=1,
     title="With a mask gradients are finite and right too",
+    shows="which inputs the gradient reaches",
     hint="What is the gradient of a score that was replaced?",
 )
 def test_gradients_with_mask(student, reference, draw):

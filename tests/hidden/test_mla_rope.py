@@ -743,6 +743,7 @@ def test_values_with_everything(student, reference, draw):
     "gradient",
     points=2,
     title="Gradients reach x, and are right",
+    shows="which inputs the gradient reaches",
     hint="Is anything detached, converted to numbers, or computed without grad?",
 )
 @pytest.mark.parametrize("masked", [False, True], ids=["no-mask", "mask"])

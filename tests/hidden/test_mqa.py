@@ -347,6 +347,7 @@ def test_large_scores(student, draw):
     "gradient",
     points=2,
     title="The gradient of the input is right",
+    shows="which inputs the gradient reaches",
     hint="Is anything detached, converted to numbers, or computed without grad?",
 )
 @pytest.mark.parametrize("rank", [None, "(T, S)"], ids=["no mask", "mask"])

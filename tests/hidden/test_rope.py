@@ -435,6 +435,7 @@ def test_vectors_are_independent(student, draw):
     "gradient",
     points=2,
     title="Gradients reach x, and are right",
+    shows="which inputs the gradient reaches",
     hint="Is anything detached, converted to numbers, written in place, or computed without grad?",
 )
 @pytest.mark.parametrize("kind", ["offset", "positions"])

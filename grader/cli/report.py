@@ -1,0 +1,41 @@
+"""``grade report``: what a class did, as pages to look at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from grader.cli.errors import GradeError, InfrastructureError, complain
+
+
+@click.command
+@click.argument("folder", metavar="DIR")
+@click.option(
+    "--anonymous",
+    "without_names",
+    is_flag=True,
+    help="Numbers for names, in a folder of its own that can be shown in class.",
+)
+def command(folder: str, without_names: bool) -> None:
+    """Make pages of a batch.
+
+    DIR is where `grade batch --output` wrote to. It gets class.html, which says what to teach next
+    and who needs a look, and a page for each report.
+    """
+    from grader.batch.class_page import write_pages
+    from grader.batch.errors import BatchError
+    from grader.report import safe
+    from grader.report.files import ReportError
+
+    try:
+        place, graded = write_pages(Path(folder), without_names=without_names)
+    except (BatchError, ReportError) as error:
+        raise GradeError(str(error)) from None
+    except OSError as error:
+        raise InfrastructureError(f"cannot write {error.filename}: {error.strerror}") from None
+    for problem in graded.unreadable:
+        complain(f"Left out, cannot be read: {problem}")
+    count = len(graded.entries)
+    said = f"{place}, with {count} page{'' if count == 1 else 's'} of reports"
+    click.echo(safe.guard(safe.escape(said)))

@@ -1,0 +1,1 @@
+"""Reports as pages: each one file that loads nothing, light or dark, on a screen or on paper."""

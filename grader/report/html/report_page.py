@@ -1,0 +1,105 @@
+"""A report as a page: the score and what to do next, then what is wrong, by its cause."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from grader.report.causes import Cause, causes, failed, reason
+from grader.report.html.exhibits import Exhibit, exhibit
+from grader.report.html.pages import render
+from grader.report.model import Audience, CheckResult, CourseReport, Report, Status
+
+_MOST_EVIDENCE = 3
+
+
+@dataclass(frozen=True)
+class CauseView:
+    """A cause with what a page shows of it."""
+
+    cause: Cause
+    exhibits: list[Exhibit]
+
+    @property
+    def heading(self) -> str:
+        """What it is called: the property that does not hold, or else what happened instead."""
+        if self.cause.status is Status.FAILED:
+            return self.cause.checks[0].title
+        return self.message
+
+    @property
+    def message(self) -> str:
+        return reason(self.cause.checks[0])
+
+    @property
+    def hint(self) -> str:
+        """A question; a check's own is beside the point where it did not get to be checked."""
+        asks = self.cause.status in (Status.FAILED, Status.ERROR) and self.cause.hints
+        return self.cause.hints[0] if asks else ""
+
+    @property
+    def lost(self) -> int:
+        """The points that it costs, with what it explains."""
+        checks = [*self.cause.checks, *self.cause.explained]
+        return sum(check.points - check.earned for check in checks)
+
+
+@dataclass(frozen=True)
+class ReportView:
+    """A report arranged as it is read."""
+
+    report: Report
+    causes: list[CauseView]
+    fine: list[CheckResult]
+    """The checks that have not failed."""
+    exhibits: list[Exhibit]
+    """What they have to show all the same, such as the losses of a training."""
+
+    @property
+    def passed(self) -> int:
+        return sum(check.status is Status.PASSED for check in self.fine)
+
+    @property
+    def for_instructor(self) -> bool:
+        return self.report.audience is Audience.INSTRUCTOR
+
+
+def page(report: Report | CourseReport, *, name: str = "", back: str = "") -> bytes:
+    """One self-contained HTML page; ``name`` says whose it is, ``back`` is a link to the class."""
+    if isinstance(report, CourseReport):
+        title, reports = report.course, report.reports
+    else:
+        title, reports = report.assignment.title, [report]
+    return render(
+        "report.html",
+        title=title,
+        name=name,
+        back=back,
+        whole=report if isinstance(report, CourseReport) else None,
+        views=[_view(one) for one in reports],
+    )
+
+
+def _view(report: Report) -> ReportView:
+    shown: list[Exhibit] = []
+    views = []
+    for cause in causes(report.checks):
+        found = [exhibit(evidence) for evidence in cause.evidence[:_MOST_EVIDENCE]]
+        behind = [exhibit(evidence) for check in cause.explained for evidence in check.evidence]
+        new = _distinct([*found, *(one for one in behind if one.telling)], shown)
+        shown += new
+        views.append(CauseView(cause, new))
+    fine = [check for check in report.checks if not failed(check)]
+    return ReportView(
+        report,
+        views,
+        fine,
+        [exhibit(evidence) for check in fine for evidence in check.evidence],
+    )
+
+
+def _distinct(exhibits: list[Exhibit], shown: list[Exhibit]) -> list[Exhibit]:
+    new: list[Exhibit] = []
+    for one in exhibits:
+        if one not in shown and one not in new:
+            new.append(one)
+    return new
