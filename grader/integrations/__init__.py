@@ -1,0 +1,1 @@
+"""Other people's systems, from the inside: each folder extends one."""
