@@ -24,8 +24,6 @@ from grader.batch.plan import Plan
 from grader.course.model import Course
 from grader.report import safe
 
-_FORMULA_STARTS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-
 
 def grades_csv(plan: Plan, results: Sequence[Result], ids: Sequence[str]) -> bytes:
     """A row for each student: name, points of each assignment in ``ids``, total, status.
@@ -51,14 +49,8 @@ def grades_csv(plan: Plan, results: Sequence[Result], ids: Sequence[str]) -> byt
         earned = points[student]
         cells = [earned.get(id, "") for id in ids]
         total = sum(earned.values()) if earned else ""
-        writer.writerow([cell(student), *cells, total, _status(remarks[student], ids)])
+        writer.writerow([safe.cell(student), *cells, total, _status(remarks[student], ids)])
     return text.getvalue().encode("utf-8", "backslashreplace")
-
-
-def cell(text: str) -> str:
-    """``text`` as a cell that no spreadsheet takes for a formula."""
-    text = safe.escape(text)
-    return f"'{text}" if text.lstrip().startswith(_FORMULA_STARTS) else text
 
 
 def _status(remarks: dict[str, str], ids: Sequence[str]) -> str:

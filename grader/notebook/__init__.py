@@ -15,17 +15,14 @@ from grader.course.loading import course_assignment, find_course, load_course
 from grader.course.model import Assignment, CourseError
 from grader.notebook.source import CheckError, write_submission
 from grader.report.causes import failed
-from grader.report.html import html, plain
 from grader.report.model import CheckResult, Report
+from grader.report.recorded import html, plain
 from grader.report.text import render, render_checks
 from grader.session import warm
 from grader.session.client import GradingError
 from grader.session.protocol import Job
 
 __all__ = ["CheckError", "Verdicts", "check"]
-
-_SPARE_SECONDS = 180.0
-"""Beyond what the student's code may take: importing torch, on a machine with much to do."""
 
 
 class Verdicts:
@@ -87,8 +84,7 @@ def check(
                 assignment=chosen.id,
                 seed=secrets.randbits(53) if seed is None else seed,
             )
-            silence = chosen.limits.submission_seconds + _SPARE_SECONDS
-            report = warm.grade(job, most_silent=silence)
+            report = warm.grade(job, chosen.limits)
     except CourseError as error:
         raise CheckError(str(error)) from None
     except GradingError as error:

@@ -26,6 +26,9 @@ _BRACKET_COMMAND = re.compile(r"##(?=\w*\[)")
 # ASCII's punctuation but for the comma, the semicolon and the question mark.
 _MARKUP = re.compile(r"[!-+\-./:<=>@\[-`{-~]")
 
+# A spreadsheet takes what begins with one of these for a formula, full-width forms included.
+_FORMULA_STARTS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+
 _TAB_WIDTH = 4
 
 
@@ -82,6 +85,12 @@ def _in_json(character: str) -> str:
         return character
     units = struct.iter_unpack(">H", character.encode("utf-16-be"))
     return "".join(f"\\u{unit:04x}" for (unit,) in units)
+
+
+def cell(text: str) -> str:
+    """``escape(text)`` as a cell of a table that no spreadsheet takes for a formula."""
+    text = escape(text)
+    return f"'{text}" if text.lstrip().startswith(_FORMULA_STARTS) else text
 
 
 def lines(text: str) -> list[str]:

@@ -20,6 +20,9 @@ from grader.session.protocol import Job
 CONFIG = "nbgrader_config.py"
 HANDOUT = "README.md"
 
+_START = """from grader.notebook import check
+
+check("{}")"""
 _UNFINISHED = re.compile(r"^([ \t]*)raise NotImplementedError\b.*$", re.M)
 
 
@@ -75,16 +78,18 @@ def _notebook(assignment: Assignment, checks: list[CheckResult]) -> dict[str, An
     cells = grade_cells(assignment.id, checks)
     total = sum(cell.points for cell in cells)
     about = (
-        f"Fill in the code cell below this text; where the text says `{assignment.file}`, that "
-        "cell is meant. Each cell after it checks one kind of thing: run it to see what you have, "
-        f"as far as its checks are public. There are {total} points."
+        f"**In this notebook** you write your answer into the code cell below this text; where "
+        f"the text says `{assignment.file}`, that cell is meant. The cell after it runs the public "
+        "checks. Each of the others stands for one kind of check, which together make "
+        f"{total} points; those that are not public are run when you have handed in."
     )
-    handout = (assignment.directory / HANDOUT).read_text("utf-8").rstrip()
+    file = assignment.directory / HANDOUT
+    handout = file.read_text("utf-8").rstrip() if file.is_file() else f"# {assignment.title}"
     return {
         "cells": [
             _cell(cell_id(assignment.id, "handout"), "markdown", f"{handout}\n\n{about}"),
             _cell(answer_id(assignment.id), "code", _answer(assignment), solution=True),
-            _cell(cell_id(assignment.id, "start"), "code", "from grader.notebook import check"),
+            _cell(cell_id(assignment.id, "start"), "code", _START.format(assignment.id)),
             *(
                 _cell(cell.id, "code", _grading(assignment, cell), points=cell.points)
                 for cell in cells
@@ -153,13 +158,13 @@ def _beside(course: Course, assignment: Assignment) -> Iterable[tuple[str, bytes
 
 
 def _config(course: Course, destination: Path) -> str:
-    up = os.path.relpath(course.root, destination)
-    return f'''"""nbgrader's configuration. `grade nbgrader build` wrote it, and leaves it alone now."""
+    way = json.dumps(os.path.relpath(course.root, destination))
+    return f'''"""Settings of nbgrader, written once by `grade nbgrader build`: add your own."""
 
 from pathlib import Path
 
 from grader.integrations.nbgrader import configure
 
 c = get_config()  # noqa: F821
-configure(c, course=Path(__file__).resolve().parent / {up!r})
+configure(c, course=Path(__file__).resolve().parent / {way})
 '''

@@ -19,8 +19,8 @@ from grader.integrations.nbgrader.cells import GradeCell, answer_id, cell_id, gr
 from grader.integrations.nbgrader.gradebook import built_cells
 from grader.report import safe
 from grader.report.files import encode, write_atomically
-from grader.report.html import html
 from grader.report.model import Report
+from grader.report.recorded import html
 from grader.report.text import render_checks
 from grader.session import warm
 from grader.session.protocol import Job
@@ -28,8 +28,6 @@ from grader.session.protocol import Job
 REPORTS = "reports"
 
 _REPORT = "grader_report"
-_SPARE_SECONDS = 180.0
-"""Beyond what the student's code may take: importing torch, on a machine with much to do."""
 # The inputs are the same for everybody who is graded in one run.
 _SEED = secrets.randbits(53)
 # What Markdown takes as it is; all else is written as character references.
@@ -55,7 +53,9 @@ class GradeAnswers(NbGraderPreprocessor):
 
     course = Unicode(help="The folder of the course, with its private side.").tag(config=True)
     seed = Integer(None, allow_none=True, help="Repeats a report's inputs.").tag(config=True)
-    sandbox = Enum(["auto", "require", "off"], "auto", help="As of `grade run`.").tag(config=True)
+    sandbox: Enum[Any] = Enum(["auto", "require", "off"], "auto", help="As of `grade run`.").tag(
+        config=True
+    )
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
         """Put a score and the verdicts into each grade cell, whatever it held before."""
@@ -89,8 +89,7 @@ class GradeAnswers(NbGraderPreprocessor):
             seed=_SEED if self.seed is None else self.seed,
             sandbox=self.sandbox,
         )
-        silence = assignment.limits.submission_seconds + _SPARE_SECONDS
-        report = warm.grade(job, most_silent=silence)
+        report = warm.grade(job, assignment.limits)
         path = report_path(courses.root, names)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, encode(report))
