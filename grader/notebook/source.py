@@ -26,13 +26,20 @@ def write_submission(exports: dict[str, Any], assignment: Assignment, folder: Pa
     the student knows. Raises CheckError where there is no source.
     """
     files = {_file_of(value) for value in exports.values()}
+    file = files.pop() if len(files) == 1 else None
     names = {name: getattr(value, "__name__", name) for name, value in exports.items()}
-    if len(files) == 1 and (file := files.pop()) is not None:
+    cells, missing = only_needed(_session_cells(), names.values())
+    typed = any(getattr(value, "__module__", None) == "__main__" for value in exports.values())
+    if file is not None and (missing or not typed):
         for name, own in names.items():
             if name != own:
                 raise CheckError(f"{file.name} calls it {own}; {assignment.id} asks for {name}")
         return file
-    cells, missing = only_needed(_session_cells(), names.values())
+    if missing and _shell() is None:
+        raise CheckError(
+            "Python keeps no source of what is typed at its prompt. Put it into a file and import "
+            "that, or work in a notebook or IPython"
+        )
     if missing:
         raise CheckError(
             f"the source of {' and '.join(missing)} is not among what this session has run; run "
@@ -47,25 +54,28 @@ def write_submission(exports: dict[str, Any], assignment: Assignment, folder: Pa
 
 def _file_of(value: Any) -> Path | None:
     """The file that a class or a function was read from, if there is one."""
-    value = inspect.unwrap(value) if callable(value) else value
-    functions = [value, *vars(value).values()] if isinstance(value, type) else [value]
-    for function in functions:
-        code = getattr(inspect.unwrap(function) if callable(function) else None, "__code__", None)
-        # A class without methods, or with a dataclass's, has none of its own.
+    parts = [value]
+    if isinstance(value, type):
+        # Its own functions; it may have borrowed some from elsewhere.
+        own = vars(value).values()
+        parts = [part for part in own if getattr(part, "__module__", None) == value.__module__]
+    for part in parts:
+        code = getattr(inspect.unwrap(part) if callable(part) else None, "__code__", None)
         if code is not None and Path(code.co_filename).is_file():
             return Path(code.co_filename).absolute()
     return None
 
 
+def _shell() -> Any:
+    """IPython's, in which this runs, or None."""
+    return getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+
+
 def _session_cells() -> list[str]:
     """What has been run, as Python text; cell n at n - 1."""
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    if shell is None:
-        raise CheckError(
-            "Python keeps no source of what is typed at its prompt. Put it into a file and import "
-            "that, or work in a notebook or IPython"
-        )
-    return [_as_python(raw) for raw in shell.history_manager.input_hist_raw[1:]]
+    shell = _shell()
+    raw = [] if shell is None else shell.history_manager.input_hist_raw[1:]
+    return [_as_python(text) for text in raw]
 
 
 def _as_python(raw: str) -> str:

@@ -44,7 +44,7 @@ def nbgrader(folder: Path, *words: str) -> str:
         env=os.environ | {"PATH": path},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=900,
     )
     assert done.returncode == 0, done.stderr
     return done.stderr

@@ -81,6 +81,26 @@ def test_another_name_will_do_and_one_family_can_be_shown_alone(kernel: Kernel) 
     assert "Nothing of this is checked" in str(kernel.run('check("scale", mine, family="cache")'))
 
 
+def test_what_is_imported_is_checked_by_its_file_and_brings_its_modules(
+    kernel: Kernel, course: Path
+) -> None:
+    (course / "parts.py").write_text("def three(x):\n    return 3 * x\n")
+    (course / "whole.py").write_text("from parts import three\ndef scale(x): return three(x) + 1\n")
+    shown = kernel.run('from whole import scale\ncheck("scale", scale)')["text/plain"]
+    assert "6 of 6 points" in shown
+    shown = kernel.run('from parts import three\ndef scale(x): return three(x)\ncheck("scale")')
+    assert "The one is missing." in shown["text/plain"]
+
+
+def test_in_nbgrader_it_fails_a_validation_and_gives_no_scores(kernel: Kernel) -> None:
+    kernel.run("import os\ndef scale(x): return 3 * x")
+    kernel.run('os.environ["NBGRADER_EXECUTION"] = "validate"')
+    assert "AssertionError: not all checks passed" in kernel.run('check("scale", scale)')
+    kernel.run('os.environ["NBGRADER_EXECUTION"] = "autograde"')
+    assert "CheckError" in kernel.run('check("scale", scale)')
+    kernel.run('del os.environ["NBGRADER_EXECUTION"]')
+
+
 def test_what_cannot_be_checked_is_an_error_that_says_what_to_do(kernel: Kernel) -> None:
     kernel.run("exec('def unseen(x): return x')")
     assert "CheckError: the source of unseen" in kernel.run('check("scale", unseen)')
