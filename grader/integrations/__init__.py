@@ -1,1 +1,1 @@
-"""Other people's systems, from the inside: each folder extends one."""
+"""What other platforms are handed: the student repository, and autograders for upload."""

@@ -22,7 +22,7 @@ def plain(show: Callable[[Console], None]) -> str:
     """What ``show`` prints to the console it is given, as lines of text."""
     console = _console(record=True)
     show(console)
-    return console.export_text().rstrip("\n")
+    return console.export_text().strip("\n")
 
 
 def _console(**options: object) -> Console:

@@ -64,11 +64,6 @@ def render(report: Report | CourseReport, console: Console) -> None:
         _report(page, report)
 
 
-def render_checks(checks: Sequence[CheckResult], console: Console) -> None:
-    """Print what became of ``checks``, and nothing of what else a report says."""
-    _checks(Page(console), checks)
-
-
 def _course(page: Page, course: CourseReport) -> None:
     page.heading(f"{course.course}: {_points(course.score)}")
     page.blank()
@@ -103,8 +98,6 @@ def _report(page: Page, report: Report) -> None:
     if report.status == "not-started":
         return
     _diagnoses(page, report.diagnosis, report.audience)
-    if report.checks:
-        page.blank()
     _checks(page, report.checks)
     if report.output.text:
         page.blank()
@@ -159,6 +152,7 @@ def _checks(page: Page, checks: Sequence[CheckResult]) -> None:
     if not checks:
         return
     passed = sum(check.status is Status.PASSED for check in checks)
+    page.blank()
     page.heading(f"Checks: {passed} of {len(checks)} passed")
     page.table([_row(check) for check in checks if not failed(check)], indent=2)
     skipped = [c.message for c in checks if c.status is Status.SKIPPED and c.message]
@@ -277,3 +271,8 @@ def _figure(score: Score) -> str:
 
 def _count(number: int, thing: str) -> str:
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def render_checks(checks: Sequence[CheckResult], console: Console) -> None:
+    """Print what became of ``checks``, and nothing of what else a report says."""
+    _checks(Page(console), checks)
