@@ -40,9 +40,12 @@ def build(
     ``overwrite``), and GradingError where the suites cannot be loaded.
     """
     files: dict[Path, bytes] = {}
-    for assignment, checks in zip(assignments, _checks(course, assignments), strict=True):
+    answers = [_answer(assignment) for assignment in assignments]
+    suites = _checks(course, assignments)
+    for assignment, answer, checks in zip(assignments, answers, suites, strict=True):
         folder = destination / "source" / assignment.id
-        notebook = json.dumps(_notebook(assignment, checks), indent=1, ensure_ascii=False)
+        cells = _cells(assignment, answer, grade_cells(assignment.id, checks))
+        notebook = json.dumps(_notebook(cells), indent=1, ensure_ascii=False)
         files[folder / f"{assignment.id}.ipynb"] = f"{notebook}\n".encode()
         for name, data in _beside(course, assignment):
             files[folder / name] = data
@@ -74,27 +77,9 @@ def _checks(course: Course, assignments: Sequence[Assignment]) -> list[list[Chec
         return [process.grade(job).checks for job in jobs]
 
 
-def _notebook(assignment: Assignment, checks: list[CheckResult]) -> dict[str, Any]:
-    cells = grade_cells(assignment.id, checks)
-    total = sum(cell.points for cell in cells)
-    about = (
-        f"**In this notebook** you write your answer into the code cell below this text; where "
-        f"the text says `{assignment.file}`, that cell is meant. The cell after it runs the public "
-        "checks. Each of the others stands for one kind of check, which together make "
-        f"{total} points; those that are not public are run when you have handed in."
-    )
-    file = assignment.directory / HANDOUT
-    handout = file.read_text("utf-8").rstrip() if file.is_file() else f"# {assignment.title}"
+def _notebook(cells: list[dict[str, Any]]) -> dict[str, Any]:
     return {
-        "cells": [
-            _cell(cell_id(assignment.id, "handout"), "markdown", f"{handout}\n\n{about}"),
-            _cell(answer_id(assignment.id), "code", _answer(assignment), solution=True),
-            _cell(cell_id(assignment.id, "start"), "code", _START.format(assignment.id)),
-            *(
-                _cell(cell.id, "code", _grading(assignment, cell), points=cell.points)
-                for cell in cells
-            ),
-        ],
+        "cells": cells,
         "metadata": {
             "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
             "language_info": {"name": "python"},
@@ -102,6 +87,27 @@ def _notebook(assignment: Assignment, checks: list[CheckResult]) -> dict[str, An
         "nbformat": 4,
         "nbformat_minor": 5,
     }
+
+
+def _cells(assignment: Assignment, answer: str, graded: list[GradeCell]) -> list[dict[str, Any]]:
+    total = sum(cell.points for cell in graded)
+    about = (
+        "**In this notebook** you write your answer into the code cell below this text; where "
+        f"the text says `{assignment.file}`, that cell is meant. The cell after it runs the public "
+        "checks. Each of the others stands for one kind of check, which together make "
+        f"{total} points; those that are not public are run when you have handed in."
+    )
+    file = assignment.directory / HANDOUT
+    handout = file.read_text("utf-8").rstrip() if file.is_file() else f"# {assignment.title}"
+    return [
+        _cell(cell_id(assignment.id, "handout"), "markdown", f"{handout}\n\n{about}"),
+        _cell(answer_id(assignment.id), "code", answer, solution=True),
+        _cell(cell_id(assignment.id, "start"), "code", _START.format(assignment.id)),
+        *(
+            _cell(cell.id, "code", _grading(assignment, cell), points=cell.points)
+            for cell in graded
+        ),
+    ]
 
 
 def _cell(
