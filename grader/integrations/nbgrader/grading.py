@@ -68,6 +68,7 @@ class GradeAnswers(NbGraderPreprocessor):
             cell.id: cell for cell in grade_cells(names["notebook"], report.for_student().checks)
         }
         _check_cells(nb, names["notebook"], graded)
+        _save(report, report_path(self.parent.parent.coursedir.root, names))
         for cell in nb.cells:
             if (id := cell.metadata.get("nbgrader", {}).get("grade_id")) in graded:
                 cell.execution_count = 1
@@ -89,11 +90,7 @@ class GradeAnswers(NbGraderPreprocessor):
             seed=_SEED if self.seed is None else self.seed,
             sandbox=self.sandbox,
         )
-        report = warm.grade(job, assignment.limits)
-        path = report_path(courses.root, names)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, encode(report))
-        return report
+        return warm.grade(job, assignment.limits)
 
 
 class CommentAnswers(NbGraderPreprocessor):
@@ -114,6 +111,11 @@ class CommentAnswers(NbGraderPreprocessor):
                 comment.auto_comment = comment_on(report)
                 book.db.commit()
         return nb, resources
+
+
+def _save(report: Report, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, encode(report))
 
 
 def comment_on(report: Report) -> str:
