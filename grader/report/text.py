@@ -261,3 +261,8 @@ def _figure(score: Score) -> str:
 
 def _count(number: int, thing: str) -> str:
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def render_checks(checks: Sequence[CheckResult], console: Console) -> None:
+    """Print what became of ``checks``, and nothing of what else a report says."""
+    _checks(Page(console), checks)

@@ -6,6 +6,7 @@ import contextlib
 import os
 import socket
 import sys
+import types
 
 import msgspec
 
@@ -29,6 +30,7 @@ def run(sock: socket.socket, output: int, spawn: Spawn, parent: int, prepared: P
     sys.path[:] = [entry for entry in sys.path if entry] + [spawn.directory]
     sys.dont_write_bytecode = True
     sys.argv = [""]
+    _leave_checking_to_others()
     ready = confine(spawn, parent, prepared)
     frames.send(sock, ready)
     serve(sock)
@@ -55,6 +57,14 @@ def serve(sock: socket.socket) -> None:
             frames.send(sock, reply, data)
         except frames.TooLarge:
             frames.send(sock, Unusable(problem="more than this grader accepts"))
+
+
+def _leave_checking_to_others() -> None:
+    """Let ``from grader.notebook import check``, which notebooks are handed in with, do nothing."""
+    name = "grader.notebook"
+    module = types.ModuleType(name)
+    vars(module)["check"] = lambda *objects, **options: None
+    sys.modules[name] = vars(sys.modules["grader"])["notebook"] = module
 
 
 def _keep_only(sock: socket.socket, output: int) -> socket.socket:

@@ -1,0 +1,55 @@
+"""``grade nbgrader``: a course as nbgrader's notebooks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from grader.cli.errors import GradeError, InfrastructureError
+
+
+@click.group
+def command() -> None:
+    """Make a course's assignments into notebooks that nbgrader hands out and grades."""
+
+
+@command.command()
+@click.argument("course", metavar="COURSE_DIR")
+@click.option("--assignment", "ids", multiple=True, metavar="ID", help="Only this one; repeatable.")
+@click.option(
+    "--output",
+    "destination",
+    metavar="DIR",
+    help="nbgrader's folder, for source/ and nbgrader_config.py (default: COURSE_DIR).",
+)
+@click.option("--force", is_flag=True, help="Write over files that differ.")
+def build(course: str, ids: tuple[str, ...], destination: str | None, force: bool) -> None:
+    """Write source notebooks, and the configuration that lets nbgrader grade them here.
+
+    Then, in that folder: nbgrader generate_assignment ID, autograde ID, generate_feedback ID,
+    export.
+    """
+    from grader.course.loading import course_assignment, load_course
+    from grader.course.model import CourseError
+    from grader.integrations.nbgrader.build import BuildError
+    from grader.integrations.nbgrader.build import build as build_notebooks
+    from grader.report import safe
+    from grader.session.client import GradingError
+
+    try:
+        loaded = load_course(Path(course))
+        chosen = [course_assignment(loaded, id) for id in ids or loaded.assignments]
+        place = loaded.root if destination is None else Path(destination).absolute()
+        written = build_notebooks(loaded, chosen, destination=place, overwrite=force)
+    except GradingError as error:
+        kind = GradeError if error.wrong_course else InfrastructureError
+        raise kind(str(error)) from None
+    except (BuildError, CourseError) as error:
+        raise GradeError(str(error)) from None
+    except OSError as error:
+        raise GradeError(f"{error.filename}: {error.strerror}") from None
+    for path in written:
+        click.echo(safe.guard(safe.escape(f"Wrote {path}")))
+    if not written:
+        click.echo("Everything is as it would be written.")
