@@ -9,6 +9,7 @@ from pathlib import Path
 
 from grader.batch.model import Result, Summary
 from grader.batch.plan import Plan, make_plan
+from grader.batch.pool import Pool
 from grader.batch.running import Runner
 from grader.batch.store import Options, Store
 from grader.batch.tables import assignment_ids, encode, grades_csv, summarise
@@ -60,15 +61,15 @@ class Batch:
             self._runner.stop()
 
     def run(
-        self, *, jobs: int, regrade: bool = False, on_result: Callable[[Result], None]
+        self, pool: Pool, *, regrade: bool = False, on_result: Callable[[Result], None]
     ) -> Summary:
-        """Grade what is not graded yet, and write the tables, whatever happens.
+        """Grade what is not graded yet in ``pool``, and write the tables, whatever happens.
 
         Raises GradingError or CourseError where nothing can be graded at all.
         """
         started_at, started = datetime.now(UTC), time.monotonic()
         runner = self._runner = Runner(
-            self._course, self._store, self._options, jobs=jobs, regrade=regrade
+            self._course, self._store, self._options, pool, regrade=regrade
         )
 
         def keep(result: Result) -> None:

@@ -166,11 +166,10 @@ class Keys:
         return self._suites[assignment.id]
 
     def _submission(self, path: Path, assignment: Assignment) -> str:
-        ids = list(self._course.assignments)
-        earlier = [self._course.assignments[id] for id in ids[: ids.index(assignment.id)]]
+        earlier, later = self._course.around(assignment)
         try:
             submission = read_submission(
-                path, assignment, earlier=earlier, chain=self._options.chain
+                path, assignment, earlier=earlier, later=later, chain=self._options.chain
             )
         except NotGradable as problem:
             return f"not gradable: {problem}"

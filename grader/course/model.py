@@ -85,3 +85,10 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     assignments: dict[str, Assignment]
     """By id, in the course's order."""
+
+    def around(self, assignment: Assignment) -> tuple[list[Assignment], list[Assignment]]:
+        """The assignments that come before one, and those that come after it."""
+        ids = list(self.assignments)
+        others = list(self.assignments.values())
+        place = ids.index(assignment.id)
+        return others[:place], others[place + 1 :]

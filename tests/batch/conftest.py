@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from grader.batch import running
+from grader.batch import local
 from grader.cli.main import grade
 from grader.session.client import GradingProcess
 
@@ -101,5 +101,5 @@ def batch(
         def close(self) -> None:
             pass
 
-    monkeypatch.setattr(running, "GradingProcess", Shared)
+    monkeypatch.setattr(local, "GradingProcess", Shared)
     return batches
