@@ -7,6 +7,7 @@ import secrets
 import threading
 from collections.abc import Callable, Sequence
 
+from grader.batch.lateness import judged
 from grader.batch.model import Misconception, Result
 from grader.batch.plan import Task
 from grader.batch.pool import Lost, Pool, Seat
@@ -94,7 +95,7 @@ class Runner:
         key = self._keys.of(task)
         report = None if self._regrade else self._store.kept(task, key)
         if report is not None:
-            return result_of(task, report, kept=True)
+            return result_of(task, self._judged(task, key, report), kept=True)
         job, limits = self._job(task), self._course.assignments[task.assignment].limits
         failures, message = 0, ""
         while failures < MOST_ATTEMPTS:
@@ -108,8 +109,7 @@ class Runner:
                 failures += lost.times
                 message = str(lost)
                 continue
-            with self._saving:
-                self._store.save(task, key, report)
+            report = self._judged(task, key, report, new=True)
             return result_of(task, report, attempts=failures + 1)
         with self._saving:
             self._store.forget(task)
@@ -120,6 +120,14 @@ class Runner:
             message=f"{failures} grading processes failed at it, the last so: {message}",
             attempts=failures,
         )
+
+    def _judged(self, task: Task, key: str, report: Report, *, new: bool = False) -> Report:
+        """The report with what being late costs, saved if it is new or a date has changed."""
+        found = judged(task, report, self._course)
+        if new or found != report:
+            with self._saving:
+                self._store.save(task, key, found)
+        return found
 
     def _job(self, task: Task) -> Job:
         seed = self._options.seed
@@ -145,8 +153,10 @@ def result_of(task: Task, report: Report, *, kept: bool = False, attempts: int =
         assignment=task.assignment,
         title=report.assignment.title,
         status=report.status,
-        earned=report.score.earned,
-        possible=report.score.possible,
+        earned=report.final.earned,
+        possible=report.final.possible,
+        days_late=report.lateness.days if report.lateness else 0,
+        penalty=report.lateness.penalty if report.lateness else 0,
         message=report.message,
         misconceptions=[
             Misconception(faults=one.faults, message=one.message) for one in report.diagnosis
