@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +15,7 @@ from grader.batch.running import Runner
 from grader.batch.store import Options, Store
 from grader.batch.tables import assignment_ids, encode, grades_csv, summarise
 from grader.course.model import Course
+from grader.report.chaining import mark_open_points
 
 GRADES = "grades.csv"
 SUMMARY = "summary.json"
@@ -79,6 +81,8 @@ class Batch:
         complete = False
         try:
             complete = runner.run(self.plan.tasks, keep)
+            if self._options.chain:
+                self._point_out_open_points()
         finally:
             summary = summarise(
                 self.plan,
@@ -92,3 +96,16 @@ class Batch:
             self._store.write(GRADES, grades_csv(self.plan, self._results, ids))
             self._store.write(SUMMARY, encode(summary))
         return summary
+
+    def _point_out_open_points(self) -> None:
+        """Say in each student's reports which failures may come from their earlier files."""
+        ids: dict[str, list[str]] = defaultdict(list)
+        for task in self.plan.tasks:
+            for student in task.students:
+                ids[student].append(task.assignment)
+        for student, assignments in ids.items():
+            found = (self._store.report(student, id) for id in assignments)
+            reports = [report for report in found if report is not None]
+            for before, after in zip(reports, mark_open_points(reports), strict=True):
+                if after != before:
+                    self._store.rewrite(student, after)
