@@ -52,8 +52,9 @@ class ClusterPool:
         self.archive = pack_course(course)
         self.digest = digest_of(self.archive)
         self._jobs = jobs
-        # What there is to say of lost connections is said here.
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        for name in ("distributed", "distributed.client"):
+            # What there is to say of lost connections is said here.
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         self._patience = dask.utils.parse_timedelta(
             dask.config.get("distributed.comm.timeouts.connect")
         )
@@ -77,7 +78,8 @@ class ClusterPool:
     def size(self) -> int:
         with contextlib.suppress(Exception):  # a connection that is lost is seen by the seats
             self.look()
-        return min(max(1, self._workers), self._jobs or self._workers)
+        here = max(1, self._workers)
+        return min(here, self._jobs or here)
 
     def seat(self) -> ClusterSeat:
         return ClusterSeat(self)
@@ -155,9 +157,9 @@ class ClusterSeat:
                 f"a worker of {self._pool.address} lacks the package {error.name}: install "
                 f"attention-grader[cluster]=={grader.__version__} there"
             ) from None
-        except (CancelledError, OSError) as error:
+        except (CancelledError, OSError):
             raise GradingError(
-                f"the Dask scheduler at {self._pool.address} is lost ({error})"
+                f"the Dask scheduler at {self._pool.address} is lost; what was graded is kept"
             ) from None
 
     def _result(self, future: Future[bytes]) -> bytes:

@@ -175,7 +175,7 @@ class TestErrors:
 
         return run_with
 
-    @pytest.mark.parametrize("address", ["here", "tcp://here", "no://here:1", "tcp://a b:1"])
+    @pytest.mark.parametrize("address", ["tcp://here", "no://here:1"])
     def test_no_address(self, batch, address):
         done = batch(address)
         assert done.returncode == 2
