@@ -7,7 +7,6 @@ it is bounded.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import stat
 from collections.abc import Sequence
@@ -138,13 +137,12 @@ def pack(
         )
     except NotGradable as problem:
         packed = _Packed(message=str(problem), candidates=problem.candidates)
-    # Not msgspec's own encoder: a notebook's text can hold lone surrogates, which UTF-8 cannot.
-    return json.dumps(msgspec.to_builtins(packed)).encode()
+    return msgspec.msgpack.encode(packed)
 
 
 def unpack(data: bytes) -> Submission:
     """The submission that ``pack`` has read; raises ``NotGradable`` where that did."""
-    packed = msgspec.convert(json.loads(data), _Packed)
+    packed = msgspec.msgpack.decode(data, type=_Packed)
     if packed.submission is None:
         raise NotGradable(packed.message, packed.candidates)
     return packed.submission
