@@ -17,6 +17,7 @@ import pytest
 from .conftest import right, write, wrong
 from .test_endings import (
     KILLS,
+    PATIENCE,
     ROOT,
     SPECIAL,
     WAITS,
@@ -27,7 +28,6 @@ from .test_endings import (
     wait_for,
 )
 
-PATIENCE = 300.0
 ENVIRONMENT = os.environ | {
     "PYTHONPATH": str(ROOT),
     "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "20s",
