@@ -44,11 +44,19 @@ class ClusterPool:
     GradingError where no scheduler answers or no worker comes.
     """
 
-    def __init__(self, address: str, course: Course, jobs: int | None = None) -> None:
+    def __init__(
+        self,
+        address: str,
+        course: Course,
+        jobs: int | None = None,
+        *,
+        isolate: bool = False,
+    ) -> None:
         if not _ADDRESS.fullmatch(address):
             raise BatchError(f"--scheduler {address}: expected tcp://HOST:PORT or tls://HOST:PORT")
         self.address = address
         self.course = course
+        self.isolate = isolate
         self.archive = pack_course(course)
         self.digest = digest_of(self.archive)
         self._jobs = jobs
@@ -117,6 +125,7 @@ class ClusterSeat:
             course=self._pool.digest,
             submission_seconds=submission_seconds,
             tries=tries,
+            isolate=self._pool.isolate,
             grader=grader.__version__,
         )
         while True:

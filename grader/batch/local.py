@@ -13,26 +13,28 @@ from grader.session.protocol import Job
 class LocalPool:
     """``jobs`` seats, by default one for each core that this process may use."""
 
-    def __init__(self, jobs: int | None = None) -> None:
+    def __init__(self, jobs: int | None = None, *, isolate: bool = False) -> None:
+        self._isolate = isolate
         self._jobs = jobs or len(os.sched_getaffinity(0))
 
     def size(self) -> int:
         return self._jobs
 
     def seat(self) -> LocalSeat:
-        return LocalSeat()
+        return LocalSeat(isolate=self._isolate)
 
 
 class LocalSeat:
     """A grading process that is started when it is needed, and again after it was lost."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, isolate: bool = False) -> None:
+        self.isolate = isolate
         self._process: GradingProcess | None = None
 
     def grade(self, job: Job, *, submission_seconds: float, tries: int) -> Report:
         """Grade a job; raises as :class:`grader.batch.pool.Seat` says, Lost after one try."""
         if self._process is None:
-            self._process = GradingProcess()
+            self._process = GradingProcess(isolate=self.isolate)
         try:
             return self._process.grade(job, most_silent=submission_seconds + SPARE_SECONDS)
         except GradingError as error:

@@ -33,6 +33,8 @@ class Request(msgspec.Struct, kw_only=True):
     """The course itself, for a worker that has said that it lacks it."""
     submission_seconds: float
     tries: int
+    isolate: bool
+    """What ``GradingProcess`` is to be started with."""
     grader: str
     """The version of whoever asks."""
 
@@ -106,6 +108,9 @@ class _Desk:
             course=str(self._folder / "course"),
             packed=True,
         )
+        if self._seat.isolate != asked.isolate:
+            self._seat.close()
+            self._seat = LocalSeat(isolate=asked.isolate)
         try:
             report = self._seat.grade(
                 job, submission_seconds=asked.submission_seconds, tries=asked.tries

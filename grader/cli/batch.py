@@ -107,7 +107,7 @@ def command(
                 assignment=assignment,
                 pattern=pattern,
             ) as batch,
-            _pool(scheduler, loaded, jobs) as pool,
+            _pool(scheduler, loaded, jobs, isolate) as pool,
         ):
             _say_what_was_found(batch.plan)
             with _first_interrupt(batch.stop), output.batch_progress(batch.plan) as advance:
@@ -128,12 +128,12 @@ def _course(paths: tuple[str, ...], course: str | None) -> Course:
 
 
 @contextlib.contextmanager
-def _pool(scheduler: str | None, course: Course, jobs: int | None) -> Iterator[Pool]:
+def _pool(scheduler: str | None, course: Course, jobs: int | None, isolate: bool) -> Iterator[Pool]:
     """Where to grade: on this machine, or on a cluster."""
     if scheduler is None:
         from grader.batch.local import LocalPool
 
-        yield LocalPool(jobs)
+        yield LocalPool(jobs, isolate=isolate)
         return
     try:
         from grader.batch.cluster import ClusterPool
@@ -141,7 +141,7 @@ def _pool(scheduler: str | None, course: Course, jobs: int | None) -> Iterator[P
         raise GradeError(
             f"--scheduler needs the package {error.name}: pip install 'attention-grader[cluster]'"
         ) from None
-    with ClusterPool(scheduler, course, jobs) as pool:
+    with ClusterPool(scheduler, course, jobs, isolate=isolate) as pool:
         yield pool
 
 
