@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from grader.batch.model import Result, Summary
 from grader.batch.plan import Plan, make_plan
+from grader.batch.pool import Pool
 from grader.batch.running import Runner
 from grader.batch.store import Options, Store
 from grader.batch.tables import assignment_ids, encode, grades_csv, summarise
 from grader.course.model import Course
+from grader.report.chaining import mark_open_points
 
 GRADES = "grades.csv"
 SUMMARY = "summary.json"
@@ -60,15 +63,15 @@ class Batch:
             self._runner.stop()
 
     def run(
-        self, *, jobs: int, regrade: bool = False, on_result: Callable[[Result], None]
+        self, pool: Pool, *, regrade: bool = False, on_result: Callable[[Result], None]
     ) -> Summary:
-        """Grade what is not graded yet, and write the tables, whatever happens.
+        """Grade what is not graded yet in ``pool``, and write the tables, whatever happens.
 
         Raises GradingError or CourseError where nothing can be graded at all.
         """
         started_at, started = datetime.now(UTC), time.monotonic()
         runner = self._runner = Runner(
-            self._course, self._store, self._options, jobs=jobs, regrade=regrade
+            self._course, self._store, self._options, pool, regrade=regrade
         )
 
         def keep(result: Result) -> None:
@@ -78,6 +81,8 @@ class Batch:
         complete = False
         try:
             complete = runner.run(self.plan.tasks, keep)
+            if self._options.chain:
+                self._point_out_open_points()
         finally:
             summary = summarise(
                 self.plan,
@@ -91,3 +96,16 @@ class Batch:
             self._store.write(GRADES, grades_csv(self.plan, self._results, ids))
             self._store.write(SUMMARY, encode(summary))
         return summary
+
+    def _point_out_open_points(self) -> None:
+        """Say in each student's reports which failures may come from their earlier files."""
+        ids: dict[str, list[str]] = defaultdict(list)
+        for task in self.plan.tasks:
+            for student in task.students:
+                ids[student].append(task.assignment)
+        for student, assignments in ids.items():
+            found = (self._store.report(student, id) for id in assignments)
+            reports = [report for report in found if report is not None]
+            for before, after in zip(reports, mark_open_points(reports), strict=True):
+                if after != before:
+                    self._store.rewrite(student, after)

@@ -25,8 +25,11 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     title: str = ""
     status: TaskStatus
     earned: int | None = None
-    """None where the grading failed: that is no 0."""
+    """What counts, after what being late costs; None where the grading failed: that is no 0."""
     possible: int | None = None
+    days_late: int = 0
+    penalty: int = 0
+    """Points that being late has cost."""
     message: str = ""
     misconceptions: list[Misconception] = []
     crashed: bool = False
@@ -103,6 +106,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="
     not_gradable: list[Named]
     grading_failed: list[Named]
     unassigned: list[Named]
+    late: list[Named]
     collisions: list[str]
     left_out: list[str]
     notes: list[Named]

@@ -6,6 +6,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Sequence
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol, TypeAlias
@@ -29,6 +30,8 @@ class HandIn(msgspec.Struct, frozen=True, kw_only=True):
     """What the platform calls the assignment; empty where it does not say."""
     attempt: Attempt = ()
     """The greatest of one student's for one assignment is the last one, which counts."""
+    at: datetime | None = None
+    """When the platform says that was; without a time zone where it gives none."""
     folder: Path | None = None
     files: dict[str, Path] = {}
     """By the name that the student gave it."""

@@ -15,6 +15,7 @@ import msgspec
 
 from grader.batch.place import HandIn, Place, normal
 from grader.batch.recognise import Found, read_path
+from grader.batch.times import UNKNOWN, When, when_handed_in
 from grader.course.loading import course_assignment
 from grader.course.model import Course
 from grader.session.targets import assignments_of
@@ -31,6 +32,8 @@ class Task(msgspec.Struct, kw_only=True):
     submission: Path
     notes: list[str] = []
     """What the platform said, and which attempt was taken."""
+    when: When | None = None
+    """When it was handed in; None where that is not known, or does not matter."""
 
 
 class Unassigned(msgspec.Struct, kw_only=True):
@@ -59,6 +62,7 @@ class _Entry(msgspec.Struct, kw_only=True):
     submission: Path
     assignment: str
     notes: list[str]
+    when: When | None
 
 
 def make_plan(
@@ -106,6 +110,10 @@ def _entries(
         if wanted is not None and named not in ("", wanted):
             continue
         submission = _laid_out(hand_in, scratch)
+        notes, when = list(hand_in.notes), None
+        if course.late is not None:
+            when = when_handed_in(hand_in, course.late.timezone)
+            notes += [] if when else [UNKNOWN]
         ids = [wanted or named] if wanted or named else _by_content(submission, course)
         if not ids:
             message = "which assignment is it for? No name tells, and no definition either"
@@ -116,7 +124,8 @@ def _entries(
                 hand_in=hand_in,
                 submission=submission,
                 assignment=id,
-                notes=list(hand_in.notes),
+                notes=list(notes),
+                when=when,
             )
             for id in ids
         ]
@@ -208,7 +217,12 @@ def _name(entries: list[_Entry], plan: Plan) -> None:
         taken.add((label, entry.assignment))
         task = tasks.setdefault(
             (entry.submission, entry.assignment),
-            Task(students=[], assignment=entry.assignment, submission=entry.submission),
+            Task(
+                students=[],
+                assignment=entry.assignment,
+                submission=entry.submission,
+                when=entry.when,
+            ),
         )
         task.students.append(label)
         task.notes += [note for note in entry.notes if note not in task.notes]

@@ -1,42 +1,36 @@
-"""Grading a plan's tasks in several warm processes, each result kept as it comes."""
+"""Grading a plan's tasks at every seat of a pool, each result kept as it comes."""
 
 from __future__ import annotations
 
-import os
 import queue
 import secrets
 import threading
 from collections.abc import Callable, Sequence
 
+from grader.batch.lateness import judged
 from grader.batch.model import Misconception, Result
 from grader.batch.plan import Task
+from grader.batch.pool import Lost, Pool, Seat
 from grader.batch.store import Keys, Options, Store
 from grader.course.model import Course
 from grader.report.model import Report, Status
-from grader.session.client import GradingError, GradingProcess
+from grader.session.protocol import Job
 from grader.session.targets import Target
 
 MOST_ATTEMPTS = 3
 """A submission that has ended so many grading processes is not tried again."""
-SPARE_SECONDS = 180.0
-"""What a grading process may be silent for, beyond what its limits allow the student's code."""
-
-
-def default_jobs() -> int:
-    """One process for each core that this one may use."""
-    return len(os.sched_getaffinity(0))
 
 
 class Runner:
     """Grades tasks; ``stop`` may be called at any time, from a signal handler too."""
 
     def __init__(
-        self, course: Course, store: Store, options: Options, *, jobs: int, regrade: bool = False
+        self, course: Course, store: Store, options: Options, pool: Pool, *, regrade: bool = False
     ) -> None:
         self._course = course
         self._store = store
         self._options = options
-        self._jobs = jobs
+        self._pool = pool
         self._regrade = regrade
         self._keys = Keys(course, options)
         self._saving = threading.Lock()
@@ -56,15 +50,17 @@ class Runner:
         """
         for task in tasks:
             self._waiting.put(task)
-        threads = [
-            threading.Thread(target=self._work, daemon=True)
-            for _ in range(min(self._jobs, len(tasks)))
-        ]
-        for thread in threads:
-            thread.start()
-        left, finished = len(threads), 0
+        threads: list[threading.Thread] = []
+        left, finished = 0, 0
         failure: BaseException | None = None
-        while left:
+        while True:
+            # Of a cluster there may be more than a moment ago.
+            while not self._stopping and len(threads) < min(self._pool.size(), len(tasks)):
+                threads.append(threading.Thread(target=self._work, daemon=True))
+                threads[-1].start()
+                left += 1
+            if not left:
+                break
             event = self._done.get()
             if event is None:
                 left -= 1
@@ -81,28 +77,61 @@ class Runner:
         return finished == len(tasks)
 
     def _work(self) -> None:
-        process = _Restarted(isolate=self._options.isolate)
+        seat = self._pool.seat()
         try:
             while not self._stopping:
                 try:
                     task = self._waiting.get_nowait()
                 except queue.Empty:
                     return
-                self._done.put(self._result(task, process))
+                self._done.put(self._result(task, seat))
         except BaseException as error:
             self._done.put(error)
         finally:
-            process.close()
+            seat.close()
             self._done.put(None)
 
-    def _result(self, task: Task, process: _Restarted) -> Result:
+    def _result(self, task: Task, seat: Seat) -> Result:
         key = self._keys.of(task)
         report = None if self._regrade else self._store.kept(task, key)
         if report is not None:
-            return result_of(task, report, kept=True)
+            return result_of(task, self._judged(task, key, report), kept=True)
+        job, limits = self._job(task), self._course.assignments[task.assignment].limits
+        failures, message = 0, ""
+        while failures < MOST_ATTEMPTS:
+            try:
+                report = seat.grade(
+                    job,
+                    submission_seconds=limits.submission_seconds,
+                    tries=MOST_ATTEMPTS - failures,
+                )
+            except Lost as lost:
+                failures += lost.times
+                message = str(lost)
+                continue
+            report = self._judged(task, key, report, new=True)
+            return result_of(task, report, attempts=failures + 1)
+        with self._saving:
+            self._store.forget(task)
+        return Result(
+            students=task.students,
+            assignment=task.assignment,
+            status="grading-failed",
+            message=f"{failures} grading processes failed at it, the last so: {message}",
+            attempts=failures,
+        )
+
+    def _judged(self, task: Task, key: str, report: Report, *, new: bool = False) -> Report:
+        """The report with what being late costs, saved if it is new or a date has changed."""
+        found = judged(task, report, self._course)
+        if new or found != report:
+            with self._saving:
+                self._store.save(task, key, found)
+        return found
+
+    def _job(self, task: Task) -> Job:
         seed = self._options.seed
-        limits = self._course.assignments[task.assignment].limits
-        job = Target(
+        return Target(
             submission=task.submission,
             assignment=task.assignment,
             course=self._course.root,
@@ -114,48 +143,6 @@ class Runner:
             sandbox=self._options.sandbox,
             chain=self._options.chain,
         )
-        message = ""
-        for attempt in range(1, MOST_ATTEMPTS + 1):
-            try:
-                report = process.running().grade(
-                    job, most_silent=limits.submission_seconds + SPARE_SECONDS
-                )
-            except GradingError as error:
-                if error.wrong_course or error.for_every_job:
-                    raise
-                process.close()
-                message = str(error)
-                continue
-            with self._saving:
-                self._store.save(task, key, report)
-            return result_of(task, report, attempts=attempt)
-        with self._saving:
-            self._store.forget(task)
-        return Result(
-            students=task.students,
-            assignment=task.assignment,
-            status="grading-failed",
-            message=f"{MOST_ATTEMPTS} grading processes failed at it, the last so: {message}",
-            attempts=MOST_ATTEMPTS,
-        )
-
-
-class _Restarted:
-    """A grading process that is started when it is needed, and again after it was closed."""
-
-    def __init__(self, *, isolate: bool) -> None:
-        self._isolate = isolate
-        self._process: GradingProcess | None = None
-
-    def running(self) -> GradingProcess:
-        if self._process is None:
-            self._process = GradingProcess(isolate=self._isolate)
-        return self._process
-
-    def close(self) -> None:
-        if self._process is not None:
-            self._process.close()
-            self._process = None
 
 
 def result_of(task: Task, report: Report, *, kept: bool = False, attempts: int = 1) -> Result:
@@ -166,8 +153,10 @@ def result_of(task: Task, report: Report, *, kept: bool = False, attempts: int =
         assignment=task.assignment,
         title=report.assignment.title,
         status=report.status,
-        earned=report.score.earned,
-        possible=report.score.possible,
+        earned=report.final.earned,
+        possible=report.final.possible,
+        days_late=report.lateness.days if report.lateness else 0,
+        penalty=report.lateness.penalty if report.lateness else 0,
         message=report.message,
         misconceptions=[
             Misconception(faults=one.faults, message=one.message) for one in report.diagnosis

@@ -89,34 +89,46 @@ class Store:
         """The report that was made under ``key`` for all of the task's students, if it is whole."""
         report: Report | None = None
         for student in task.students:
-            path = self.path(student, task.assignment)
-            known = self._known.get(self._name(path))
+            known = self._known.get(self._name(self.path(student, task.assignment)))
             if known is None or known.key != key:
                 return None
-            try:
-                data = path.read_bytes()
-                if hashlib.sha256(data).hexdigest() != known.digest:
-                    return None
-                found = decode(data)
-            except (OSError, ReportError):
-                return None
-            if not isinstance(found, Report):
+            found = self.report(student, task.assignment)
+            if found is None:
                 return None
             report = report or found
         return report
 
+    def report(self, student: str, assignment: str) -> Report | None:
+        """A student's report for an assignment, if it is there, and as it was written."""
+        path = self.path(student, assignment)
+        known = self._known.get(self._name(path))
+        try:
+            data = path.read_bytes()
+            if known is None or hashlib.sha256(data).hexdigest() != known.digest:
+                return None
+            found = decode(data)
+        except (OSError, ReportError):
+            return None
+        return found if isinstance(found, Report) else None
+
     def save(self, task: Task, key: str, report: Report) -> None:
         """Write the report for each of its students, then say so in the journal."""
         data = encode(report)
-        digest = hashlib.sha256(data).hexdigest()
         for student in task.students:
-            path = self.path(student, task.assignment)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(path, data)
-            line = _Line(file=self._name(path), key=key, digest=digest)
-            self._known[line.file] = line
-            self._journal.write(msgspec.json.encode(line) + b"\n")
-            self._journal.flush()
+            self._put(self.path(student, task.assignment), key, data)
+
+    def rewrite(self, student: str, report: Report) -> None:
+        """Put a student's report in the place of one that was made of the same."""
+        path = self.path(student, report.assignment.id)
+        self._put(path, self._known[self._name(path)].key, encode(report))
+
+    def _put(self, path: Path, key: str, data: bytes) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, data)
+        line = _Line(file=self._name(path), key=key, digest=hashlib.sha256(data).hexdigest())
+        self._known[line.file] = line
+        self._journal.write(msgspec.json.encode(line) + b"\n")
+        self._journal.flush()
 
     def forget(self, task: Task) -> None:
         """Take away reports of an earlier state of a submission that now has none."""
@@ -166,11 +178,10 @@ class Keys:
         return self._suites[assignment.id]
 
     def _submission(self, path: Path, assignment: Assignment) -> str:
-        ids = list(self._course.assignments)
-        earlier = [self._course.assignments[id] for id in ids[: ids.index(assignment.id)]]
+        earlier, later = self._course.around(assignment)
         try:
             submission = read_submission(
-                path, assignment, earlier=earlier, chain=self._options.chain
+                path, assignment, earlier=earlier, later=later, chain=self._options.chain
             )
         except NotGradable as problem:
             return f"not gradable: {problem}"

@@ -37,7 +37,7 @@ def grades_csv(plan: Plan, results: Sequence[Result], ids: Sequence[str]) -> byt
         remarks[student][assignment] = "open"
     for result in results:
         for student in result.students:
-            remarks[student][result.assignment] = result.status
+            remarks[student][result.assignment] = late(result) or result.status
             if result.earned is not None and result.status != "not-gradable":
                 points[student][result.assignment] = result.earned
     for one in plan.unassigned:
@@ -51,6 +51,13 @@ def grades_csv(plan: Plan, results: Sequence[Result], ids: Sequence[str]) -> byt
         total = sum(earned.values()) if earned else ""
         writer.writerow([safe.cell(student), *cells, total, _status(remarks[student], ids)])
     return text.getvalue().encode("utf-8", "backslashreplace")
+
+
+def late(result: Result) -> str:
+    """How late it was and what that cost; empty where it was in time."""
+    if not result.days_late:
+        return ""
+    return f"{result.days_late} day{'s' * (result.days_late > 1)} late, -{result.penalty}"
 
 
 def _status(remarks: dict[str, str], ids: Sequence[str]) -> str:
@@ -106,6 +113,12 @@ def summarise(
         not_gradable=_named(one for one in results if one.status == "not-gradable"),
         grading_failed=_named(one for one in results if one.status == "grading-failed"),
         unassigned=[Named(student=one.student, message=one.message) for one in plan.unassigned],
+        late=[
+            Named(student=name, assignment=result.assignment, message=late(result))
+            for result in results
+            if result.days_late
+            for name in result.students
+        ],
         collisions=plan.collisions,
         left_out=plan.left_out,
         notes=[

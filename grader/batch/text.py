@@ -27,6 +27,7 @@ def lines(summary: Summary) -> Iterator[str]:
         ("The grading failed", summary.grading_failed),
         ("Crashed", summary.crashed),
         ("Timed out", summary.timed_out),
+        ("Late", summary.late),
     ):
         if named:
             names = ", ".join(f"{one.student} ({one.assignment})" for one in named[:MOST_SHOWN])

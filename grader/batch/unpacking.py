@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import stat
+import struct
 import zipfile
 import zlib
 from pathlib import Path
@@ -17,6 +19,7 @@ MAX_FILE_BYTES = MAX_ZIP_BYTES + 1
 """One more than is read of a submission's file, so that a larger one is still seen to be that."""
 MAX_METADATA_BYTES = 512 << 20
 
+_UNIX_TIMES = 0x5455
 _METADATA = (".yml", ".txt")
 
 
@@ -59,7 +62,22 @@ def _unpack_member(opened: zipfile.ZipFile, member: zipfile.ZipInfo, target: Pat
         while written < limit and (data := source.read(min(1 << 20, limit - written))):
             file.write(data)
             written += len(data)
+    os.utime(path, (_changed(member),) * 2)
     return written
+
+
+def _changed(member: zipfile.ZipInfo) -> int:
+    """When the file was last changed, in seconds since 1970; 0 where the zip does not say so.
+
+    A zip's own dates have no time zone; Unix's field for them does.
+    """
+    extra = member.extra
+    while len(extra) >= 4:
+        kind, size = struct.unpack_from("<HH", extra)
+        field, extra = extra[4 : 4 + size], extra[4 + size :]
+        if kind == _UNIX_TIMES and len(field) >= 5 and field[0] & 1:
+            return int.from_bytes(field[1:5], "little")
+    return 0
 
 
 def _name(member: zipfile.ZipInfo) -> str:

@@ -17,6 +17,7 @@ from grader.cli.errors import GradeError, InfrastructureError, complain
 if TYPE_CHECKING:
     from grader.batch.model import Summary
     from grader.batch.plan import Plan
+    from grader.batch.pool import Pool
     from grader.course.model import Course
     from grader.session.protocol import SandboxMode
 
@@ -39,7 +40,13 @@ if TYPE_CHECKING:
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
-    help="How many submissions to grade at once (default: one for each core).",
+    help="How many submissions to grade at once (default: one for each core, or for each worker "
+    "of the cluster).",
+)
+@click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Grade on the workers of this Dask scheduler, such as tcp://10.0.0.1:8786.",
 )
 @click.option("--regrade", is_flag=True, help="Grade again what has not changed since.")
 @options.assignment
@@ -57,6 +64,7 @@ def command(
     destination: str,
     pattern: str | None,
     jobs: int | None,
+    scheduler: str | None,
     regrade: bool,
     assignment: str | None,
     course: str | None,
@@ -76,30 +84,34 @@ def command(
     """
     from grader.batch.api import Batch
     from grader.batch.errors import BatchError
-    from grader.batch.running import default_jobs
     from grader.batch.store import Options
     from grader.course.model import CourseError
     from grader.session.client import GradingError
 
+    options = Options(
+        seed=seed,
+        check_seconds=timeout,
+        public_only=public_only,
+        sandbox=sandbox,
+        isolate=isolate,
+        chain=chain,
+    )
     try:
-        with Batch(
-            [Path(path) for path in paths],
-            _course(paths, course),
-            Path(destination),
-            Options(
-                seed=seed,
-                check_seconds=timeout,
-                public_only=public_only,
-                sandbox=sandbox,
-                isolate=isolate,
-                chain=chain,
-            ),
-            assignment=assignment,
-            pattern=pattern,
-        ) as batch:
+        loaded = _course(paths, course)
+        with (
+            Batch(
+                [Path(path) for path in paths],
+                loaded,
+                Path(destination),
+                options,
+                assignment=assignment,
+                pattern=pattern,
+            ) as batch,
+            _pool(scheduler, loaded, jobs, isolate) as pool,
+        ):
             _say_what_was_found(batch.plan)
             with _first_interrupt(batch.stop), output.batch_progress(batch.plan) as advance:
-                summary = batch.run(jobs=jobs or default_jobs(), regrade=regrade, on_result=advance)
+                summary = batch.run(pool, regrade=regrade, on_result=advance)
     except GradingError as error:
         kind = GradeError if error.wrong_course else InfrastructureError
         raise kind(str(error)) from None
@@ -113,6 +125,24 @@ def _course(paths: tuple[str, ...], course: str | None) -> Course:
     from grader.session.targets import course_root
 
     return load_course(course_root(paths, course))
+
+
+@contextlib.contextmanager
+def _pool(scheduler: str | None, course: Course, jobs: int | None, isolate: bool) -> Iterator[Pool]:
+    """Where to grade: on this machine, or on a cluster."""
+    if scheduler is None:
+        from grader.batch.local import LocalPool
+
+        yield LocalPool(jobs, isolate=isolate)
+        return
+    try:
+        from grader.batch.cluster import ClusterPool
+    except ModuleNotFoundError as error:
+        raise GradeError(
+            f"--scheduler needs the package {error.name}: pip install 'attention-grader[cluster]'"
+        ) from None
+    with ClusterPool(scheduler, course, jobs, isolate=isolate) as pool:
+        yield pool
 
 
 def _say_what_was_found(plan: Plan) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from .late import read_late
 from .model import Assignment, Course, CourseError, Export, Limits, Signature
 from .toml_file import TomlFile, nearest
 
@@ -27,6 +28,7 @@ class _CourseFile(msgspec.Struct):
     title: str
     order: list[str] = []
     limits: dict[str, Any] = {}
+    late: dict[str, Any] = {}
 
 
 class _AssignmentFile(msgspec.Struct):
@@ -87,6 +89,7 @@ def load_course(root: Path) -> Course:
         root=root,
         title=described.title,
         assignments={id: _load_assignment(root, id, limits) for id in ids},
+        late=read_late(file, described.late, ids) if described.late else None,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 
 import msgspec
@@ -78,6 +79,22 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
         return self.directory / self.file
 
 
+class Late(msgspec.Struct, frozen=True, kw_only=True):
+    """When assignments are due, and what being late costs; all dates have their time zone."""
+
+    due: dict[str, datetime]
+    """By assignment; one that is not here is never late."""
+    penalty_percent: float
+    """Of an assignment's possible points, for each day that has begun."""
+    most_percent: float = 100.0
+    """More is not taken, however late it is."""
+    grace_minutes: float = 0.0
+    timezone: str = ""
+    """Of dates that a platform writes without one; empty where none is known."""
+    exceptions: dict[str, dict[str, datetime]] = {}
+    """Other due dates by student, then by assignment."""
+
+
 class Course(msgspec.Struct, frozen=True, kw_only=True):
     """A folder with ``assignments/``; privately with ``solutions/`` and ``tests/hidden/`` too."""
 
@@ -85,3 +102,12 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     assignments: dict[str, Assignment]
     """By id, in the course's order."""
+    late: Late | None = None
+    """None where being late costs nothing."""
+
+    def around(self, assignment: Assignment) -> tuple[list[Assignment], list[Assignment]]:
+        """The assignments that come before one, and those that come after it."""
+        ids = list(self.assignments)
+        others = list(self.assignments.values())
+        place = ids.index(assignment.id)
+        return others[:place], others[place + 1 :]

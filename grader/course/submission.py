@@ -25,8 +25,10 @@ __all__ = [
     "SourceFile",
     "Submission",
     "holds_answer",
+    "pack",
     "read_submission",
     "stage",
+    "unpack",
 ]
 
 
@@ -112,6 +114,38 @@ def stage(submission: Submission, directory: Path) -> Path:
             stream.write(file.text.encode("utf-8", "backslashreplace"))
         path.chmod(0o444)
     return directory / f"{submission.main.module}.py"
+
+
+class _Packed(msgspec.Struct, kw_only=True):
+    submission: Submission | None = None
+    message: str = ""
+    candidates: list[str] = []
+
+
+def pack(
+    path: Path,
+    assignment: Assignment,
+    *,
+    earlier: Sequence[Assignment] = (),
+    later: Sequence[Assignment] = (),
+    chain: bool = False,
+) -> bytes:
+    """What ``read_submission`` makes of ``path``, to be read where the path does not lead."""
+    try:
+        packed = _Packed(
+            submission=read_submission(path, assignment, earlier=earlier, later=later, chain=chain)
+        )
+    except NotGradable as problem:
+        packed = _Packed(message=str(problem), candidates=problem.candidates)
+    return msgspec.msgpack.encode(packed)
+
+
+def unpack(data: bytes) -> Submission:
+    """The submission that ``pack`` has read; raises ``NotGradable`` where that did."""
+    packed = msgspec.msgpack.decode(data, type=_Packed)
+    if packed.submission is None:
+        raise NotGradable(packed.message, packed.candidates)
+    return packed.submission
 
 
 def _open(path: Path, label: str, assignment: Assignment) -> tuple[Tree, str, list[str]]:

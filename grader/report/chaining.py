@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from grader.report.model import CheckResult, Report, Status
+
+_REMARK = re.compile(r"(?:^| )Uses your (?:\w+\.py(?: and )?)+, which ha(?:s|ve) open points\.$")
+_NOTE = re.compile(rf"{_REMARK.pattern[:-1]} See to that first\.")
 
 
 def mark_open_points(reports: list[Report]) -> list[Report]:
     """``reports`` of one submitter, where an imported assignment that lost points is pointed out.
 
     A note says so once in each report that lost points too, and with each failure that is not put
-    down to another: what was not graded in the same run is not pointed out.
+    down to another; what an earlier call has pointed out is taken back first.
     """
+    reports = [_unmarked(report) for report in reports]
     scores = {report.assignment.id: report.score for report in reports}
     marked = []
     for report in reports:
@@ -29,6 +35,15 @@ def mark_open_points(reports: list[Report]) -> list[Report]:
             )
         marked.append(report)
     return marked
+
+
+def _unmarked(report: Report) -> Report:
+    checks = [
+        msgspec.structs.replace(check, message=_REMARK.sub("", check.message))
+        for check in report.checks
+    ]
+    notes = [note for note in report.notes if not _NOTE.fullmatch(note)]
+    return msgspec.structs.replace(report, notes=notes, checks=checks)
 
 
 def _mark(check: CheckResult, words: str) -> CheckResult:

@@ -171,6 +171,22 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     """Whether nothing else that is wrong was seen."""
 
 
+class Lateness(msgspec.Struct, frozen=True, kw_only=True):
+    """That a submission was handed in late, and what that costs."""
+
+    due: str
+    """ISO 8601, with its offset from UTC; so is ``handed_in``."""
+    handed_in: str
+    source: str
+    """Where that time was found: what the platform says, git, or the file's own date."""
+    days: int
+    """Days that have begun since it was due."""
+    penalty: int
+    """Points taken off what was earned."""
+    earned: int
+    """What counts: the score's points less the penalty, never less than 0."""
+
+
 class SandboxInfo(msgspec.Struct, frozen=True, kw_only=True):
     level: Literal["full", "partial", "none"]
     enforced: list[str] = []
@@ -193,6 +209,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="r
     status: Literal["graded", "not-started", "not-gradable"]
     audience: Audience = Audience.STUDENT
     score: Score
+    """The sum of its checks; ``final`` is what counts."""
+    lateness: Lateness | None = None
+    """None where it was in time, or the course does not say when it is due."""
     message: str = ""
     """What is to be said of the submission as a whole, such as why it could not be graded."""
     notes: list[str] = []
@@ -207,6 +226,13 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="r
     started_at: str
     """ISO 8601, with its offset from UTC."""
     duration_s: float
+
+    @property
+    def final(self) -> Score:
+        """What counts: the score, less what being late costs."""
+        if self.lateness is None:
+            return self.score
+        return Score(earned=self.lateness.earned, possible=self.score.possible)
 
     def for_student(self) -> Report:
         """What a student may see: no detail and no output of hidden checks."""

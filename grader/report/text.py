@@ -73,7 +73,7 @@ def _summary(report: Report) -> tuple[Text, str, str]:
         word, style = f"{wrong} FAILED", "bold red"
     else:
         word, style = "ok", "green"
-    return Text(word, style), report.assignment.title, _figure(report.score)
+    return Text(word, style), report.assignment.title, _figure(report.final)
 
 
 def _worth_showing(report: Report) -> bool:
@@ -96,7 +96,7 @@ def _report(page: Page, report: Report) -> None:
 
 
 def _title(page: Page, report: Report) -> None:
-    title, points = report.assignment.title, _points(report.score)
+    title, points = report.assignment.title, _points(report.final)
     match report.status:
         case "graded":
             page.heading(f"{title}: {points}")
@@ -106,6 +106,13 @@ def _title(page: Page, report: Report) -> None:
             page.heading(f"{title}: could not be graded, {points}")
     if report.audience is Audience.INSTRUCTOR:
         page.say(report.submission.id, indent=2, label="Submission: ")
+    if (late := report.lateness) is not None:
+        page.say(
+            f"{_points(report.score)} for the checks, less {late.penalty} for "
+            f"{_count(late.days, 'day')} late: due {late.due}, handed in {late.handed_in} "
+            f"({late.source}).",
+            indent=2,
+        )
     # Indented, so that no line of a student's can pass for one of the grader's.
     page.say(report.message, indent=2)
     for note in report.notes:

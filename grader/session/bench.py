@@ -10,7 +10,7 @@ from types import TracebackType
 
 from grader.course.loading import find_course, load_course
 from grader.course.model import Assignment, CourseError
-from grader.course.submission import Submission, read_submission, stage
+from grader.course.submission import Submission, read_submission, stage, unpack
 from grader.report.model import Evidence
 from grader.sandbox import loading
 from grader.sandbox.client import ForkServer
@@ -194,13 +194,18 @@ def submission_bench(
     later: Sequence[Assignment] = (),
     chain: bool = False,
     sandbox: SandboxMode = "auto",
+    packed: bool = False,
 ) -> Bench:
     """A bench for a submission, staged in ``directory``, which is made.
 
+    With ``packed``, ``path`` is a file that holds what ``pack`` gave of it.
     Raises NotGradable, and CourseError for a course that workers could read.
     """
     _refuse_readable([path, assignment.reference, assignment.hidden_suite])
-    submission = read_submission(path, assignment, earlier=earlier, later=later, chain=chain)
+    if packed:
+        submission = unpack(path.read_bytes())
+    else:
+        submission = read_submission(path, assignment, earlier=earlier, later=later, chain=chain)
     directory.mkdir(mode=0o755)
     main = stage(submission, directory)
     process = StudentProcess(

@@ -66,9 +66,7 @@ def _assignment(job: Job) -> tuple[Assignment, list[Assignment], list[Assignment
     """The assignment to grade, and those that come before and after it in the course."""
     course = load_course(Path(job.course))
     assignment = course_assignment(course, job.assignment)
-    others = list(course.assignments.values())
-    place = others.index(assignment)
-    return assignment, others[:place], others[place + 1 :]
+    return assignment, *course.around(assignment)
 
 
 def _limited(assignment: Assignment, job: Job) -> Assignment:
@@ -144,6 +142,7 @@ class _Run(Checks):
                 earlier=self._earlier,
                 later=self._later,
                 chain=self._job.chain,
+                packed=self._job.packed,
             )
         except NotGradable as problem:
             self._message = str(problem)

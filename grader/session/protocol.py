@@ -25,6 +25,8 @@ class Job(msgspec.Struct, tag=True, tag_field="is", kw_only=True):
     sandbox: SandboxMode = "auto"
     chain: bool = False
     """Whether the student's files for earlier assignments may be imported."""
+    packed: bool = False
+    """Whether the submission was read elsewhere, and its path is a file of what was read."""
 
 
 class Progress(msgspec.Struct, tag=True, tag_field="is", kw_only=True):

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from grader.batch import running
+from grader.batch import local
 from grader.cli.main import grade
 from grader.session.client import GradingProcess
 
@@ -93,6 +93,9 @@ def batch(
     lock = threading.Lock()
 
     class Shared:
+        def __init__(self, *, isolate: bool = False) -> None:
+            pass
+
         def grade(self, job: Any, **options: Any) -> Any:
             with lock:
                 batches.graded.append(job)
@@ -101,5 +104,5 @@ def batch(
         def close(self) -> None:
             pass
 
-    monkeypatch.setattr(running, "GradingProcess", Shared)
+    monkeypatch.setattr(local, "GradingProcess", Shared)
     return batches

@@ -209,3 +209,29 @@ class TestNamesInTables:
             len(name.encode()) <= 120 and "/" not in name and name[0] != "." for name in made
         )
         assert file_name("Jose\u0301") == file_name("José") == "José"
+
+
+class TestChain:
+    REMARK = "Uses your scale.py, which has open points."
+
+    def test_open_points_of_an_imported_file_are_pointed_out_once(self, batch, tmp_path):
+        chained = "from scale import scale\ndef shift(x):\n    return scale(x)\n"
+        files = {"ann/scale.py": wrong(), "ann/shift.py": chained, "bob/scale.py": wrong()}
+        folder = write(tmp_path / "in", files)
+        for _ in range(2):
+            assert batch(folder, "--chain").exit_code == 0
+            report = batch.report("ann", "shift")
+            assert [note.count(self.REMARK) for note in report["notes"]].count(1) == 1
+            failed = [
+                one["message"]
+                for one in report["checks"]
+                if one["status"] == "failed" and one["because"] is None
+            ]
+            assert failed
+            assert all(message.count(self.REMARK) == 1 for message in failed)
+        assert batch.graded == []
+        assert self.REMARK not in json.dumps(batch.report("ann"))
+
+        (folder / "ann" / "scale.py").write_text(right())
+        assert batch(folder, "--chain").exit_code == 0
+        assert self.REMARK not in json.dumps(batch.report("ann", "shift"))

@@ -16,7 +16,7 @@ from ..toy import FILES, make_course
 from .conftest import right, write
 
 ROOT = Path(__file__).parents[2]
-PATIENCE = 120.0
+PATIENCE = 300.0
 
 SUITE = FILES["tests/hidden/test_scale.py"]
 WAITS = """

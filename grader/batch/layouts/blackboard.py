@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from datetime import datetime
 from pathlib import Path
 
 from grader.batch.place import HandIn, Place
@@ -38,10 +39,19 @@ def find(place: Place) -> list[HandIn]:
                 id=user or student,
                 assignment=title,
                 attempt=tuple(map(int, date.split("-"))),
+                at=_moment(date),
                 files=files,
             )
         )
     return found
+
+
+def _moment(date: str) -> datetime | None:
+    """The server's own time, whose zone Blackboard does not say."""
+    try:
+        return datetime(*map(int, date.split("-")))  # type: ignore[arg-type]
+    except ValueError:
+        return None
 
 
 def _written_in(path: Path) -> tuple[str, str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from grader.batch.dates import moment
 from grader.batch.place import HandIn, Place
 
 TITLE = "a Gradescope export (submission_metadata.yml)"
@@ -42,6 +43,7 @@ def find(place: Place) -> list[HandIn]:
                     student=person.get("name") or id or folder.name,
                     id=id,
                     attempt=(submitted.created_at, submitted.number),
+                    at=moment(submitted.created_at),
                     folder=folder,
                 )
             )
