@@ -106,15 +106,23 @@ def takes_stdout(deliveries: Sequence[Delivery]) -> bool:
     return any(one.destination == output.STANDARD for one in deliveries)
 
 
+def _is_printed(one: Delivery) -> bool:
+    from grader.report.formats import LOG
+
+    return one.destination in (output.STANDARD, LOG)
+
+
 def deliver(deliveries: Sequence[Delivery], report: AnyReport) -> None:
     """Write all of them; one that fails does not keep the others from being written.
+
+    What goes to standard output comes last: whoever reads it may go away.
 
     Raises:
         GradeError, InfrastructureError: as the first that could not be written.
     """
     problems: list[GradeError] = []
     log_to_stderr = takes_stdout(deliveries)
-    for one in deliveries:
+    for one in sorted(deliveries, key=_is_printed):
         try:
             _deliver(one, report, log_to_stderr)
         except GradeError as problem:

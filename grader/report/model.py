@@ -253,6 +253,11 @@ class CourseReport(
     score: Score
     reports: list[Report]
 
+    @property
+    def final(self) -> Score:
+        """What counts: the score, less what being late costs."""
+        return total([report.final for report in self.reports])
+
     def for_student(self) -> CourseReport:
         """What a student may see of every assignment."""
         return msgspec.structs.replace(

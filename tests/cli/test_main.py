@@ -200,6 +200,21 @@ class TestPipes:
             assert done.returncode == 141
         os.close(write)
 
+    def test_what_goes_to_files_is_written_all_the_same(self, tmp_path):
+        report, kept = str(tmp_path / "report.json"), tmp_path / "report.xml"
+        files.write_atomically(report, files.encode(samples.course()))
+        read, write = os.pipe()
+        os.close(read)
+        done = subprocess.run(
+            [sys.executable, "-m", "grader.cli", "export", report]
+            + ["--format", "markdown", "--format", f"junit={kept}"],
+            stdout=write,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+        os.close(write)
+        assert done.returncode == 141
+        assert kept.read_bytes().startswith(b"<?xml")
+
     @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
     def test_output_is_utf8_whatever_the_locale(self, encoding, tmp_path):
         done = process("show", str(tmp_path / "né注"), PYTHONIOENCODING=encoding)

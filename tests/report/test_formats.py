@@ -19,7 +19,7 @@ import pytest
 from grader.report import files, formats
 from grader.report.formats import Format
 from grader.report.formats.items import reports as parts
-from grader.report.model import Location, Status
+from grader.report.model import Lateness, Location, Status
 
 from . import samples
 
@@ -136,6 +136,22 @@ def test_points_agree_in_every_format(name, report):
         missing = [one.score.possible for one in parts(report) if not one.checks]
         expected = score if name != "json" else (score[0], score[1] - sum(missing))
         assert tuple(map(sum, zip(*by_parts, strict=True))) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("classroom50", 4), ("gradescope", 4), ("prairielearn", 0.4)]
+)
+def test_platforms_are_handed_what_counts_after_a_penalty(name, expected):
+    lateness = Lateness(
+        due="2026-01-01T00:00:00+00:00",
+        handed_in="2026-01-02T00:00:00+00:00",
+        source="git",
+        days=1,
+        penalty=1,
+        earned=4,
+    )
+    late = samples.report([samples.check("a", points=10, earned=5)], lateness=lateness)
+    assert json.loads(export(name, late))["score"] == expected
 
 
 @every_report

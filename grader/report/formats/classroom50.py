@@ -34,7 +34,7 @@ def result(report: AnyReport, environment: Mapping[str, str]) -> dict[str, Any]:
         "release": environment.get("RELEASE_URL") or _ELSEWHERE,
         "review": environment.get("REVIEW_URL") or commit,
         "datetime": _moment(first.started_at).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "score": report.score.earned,
+        "score": report.final.earned,
         "max-score": report.score.possible,
         "tests": [_test(item) for item in items(report.for_student())],
     }

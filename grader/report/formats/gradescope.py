@@ -14,11 +14,12 @@ from grader.report.text import plain
 def results(report: AnyReport) -> dict[str, Any]:
     """What Gradescope shows: every check, and the whole report as text above them.
 
+    Its score is what counts after a penalty for being late, its tests' are what the checks earned.
     All of it is visible, for if any test were hidden, students would not see their total.
     """
     shown = report.for_student()
     return {
-        "score": report.score.earned,
+        "score": report.final.earned,
         "execution_time": round(sum(one.duration_s for one in reports(report)), 3),
         "output": plain(shown),
         "output_format": "text",
@@ -29,7 +30,7 @@ def results(report: AnyReport) -> dict[str, Any]:
         "tests": [_test(item, str(number)) for number, item in enumerate(items(shown), 1)],
         "extra_data": {
             "possible": report.score.possible,
-            "assignments": {one.assignment.id: one.score.earned for one in reports(report)},
+            "assignments": {one.assignment.id: one.final.earned for one in reports(report)},
             "seeds": {one.assignment.id: one.seed for one in reports(report)},
         },
     }

@@ -20,7 +20,7 @@ def results(report: AnyReport) -> dict[str, Any]:
     if all(one.status == "not-gradable" for one in reports(report)):
         said = [safe.escape(one.message) for one in reports(report)]
         return {"gradable": False, "format_errors": said, "output": output}
-    score = report.score
+    score = report.final
     return {
         "gradable": True,
         "score": score.earned / score.possible if score.possible else 0.0,
