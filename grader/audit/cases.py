@@ -22,7 +22,7 @@ from grader.sandbox.executor import Executor
 from grader.sandbox.forbidden import find_forbidden
 from grader.sandbox.messages import ForbiddenUse
 from grader.session.bench import Bench
-from grader.session.checks import Check, declared_check
+from grader.session.checks import Check, claim_id, declared_check
 from grader.session.draw import Draw
 from grader.session.errors import StudentError, student_error
 from grader.session.outcomes import Outcome, outcome_of
@@ -81,11 +81,16 @@ class _Collector:
         self.cases: list[Case] = []
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
+        taken: dict[str, Check] = {}
         for item in session.items:
             assert isinstance(item, pytest.Function)
             declared = declared_check(item.function)
             if declared is None:
                 raise pytest.UsageError(f"{item.nodeid} declares no check")
+            try:
+                name = claim_id(item.function, declared, taken)
+            except ValueError as error:
+                raise pytest.UsageError(str(error)) from None
             callspec = getattr(item, "callspec", None)
             parameters = dict(callspec.params) if callspec is not None else {}
             needed = [n for n in inspect.signature(item.function).parameters if n not in parameters]
@@ -97,7 +102,7 @@ class _Collector:
                 )
             self.cases.append(
                 Case(
-                    item.function.__name__.removeprefix("test_"),
+                    name,
                     declared,
                     item.name,
                     item.function,

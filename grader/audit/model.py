@@ -79,29 +79,60 @@ class Audit(msgspec.Struct, kw_only=True):
     @property
     def shortcomings(self) -> list[str]:
         """Everything that falls short, a sentence each."""
-        found = [
-            f"fault {fault.slug} is not caught by the family {family}"
-            for fault in self.faults
-            for family in fault.missed
+        return [text for texts, _ in self.shortcomings_by_kind for text in texts]
+
+    @property
+    def shortcomings_by_kind(self) -> list[tuple[list[str], str]]:
+        """What falls short, a sentence each, and beside each kind what an author does about it."""
+        kinds = [
+            (
+                [
+                    f"fault {fault.slug} is not caught by the family {family}"
+                    for fault in self.faults
+                    for family in fault.missed
+                ],
+                "sharpen a check of that family, or take the family out of the fault's `fails`",
+            ),
+            (
+                [f"faults {' and '.join(pair.faults)}: {pair.problem}" for pair in self.bad_pairs],
+                "find an input on which neither undoes the other, or name one in the other's "
+                "`cancels`",
+            ),
+            (
+                [
+                    f"{entry.name} is right but loses the check {entry.check} under seed "
+                    f"{entry.seed}: {entry.message}"
+                    for entry in self.lost
+                ],
+                "make the check less strict; or, if the handout rules that answer out, drop it",
+            ),
+            (
+                [f"the untouched stub earns {self.stub_earned} points"] * bool(self.stub_earned)
+                + [
+                    f"the check {check} does not see an untouched stub"
+                    for check in self.stub_started
+                ],
+                "call the student in each check, and let NotImplementedError through "
+                "(assert_raises and assert_started do)",
+            ),
+            (
+                [
+                    f"a mutant survives: {mutant.before!r} to {mutant.after!r} ({mutant.operator})"
+                    for mutant in self.survivors
+                    if not mutant.reason
+                ],
+                "write a check that fails it; if nothing can show it, record it in equivalent.toml",
+            ),
+            (
+                [
+                    f"recorded as an equivalent mutant, but it is none: {line}"
+                    for line in self.stale
+                ],
+                "take the entry out of equivalent.toml",
+            ),
+            (
+                [f"nothing fails the check {check}" for check in self.idle],
+                "add the fault that it is there for, or drop the check",
+            ),
         ]
-        found += [f"faults {' and '.join(pair.faults)}: {pair.problem}" for pair in self.bad_pairs]
-        found += [
-            f"{entry.name} is right but loses the check {entry.check} under seed {entry.seed}: "
-            f"{entry.message}"
-            for entry in self.lost
-        ]
-        if self.stub_earned:
-            found.append(f"the untouched stub earns {self.stub_earned} points")
-        found += [
-            f"the check {check} does not see an untouched stub" for check in self.stub_started
-        ]
-        found += [
-            f"a mutant survives: {mutant.before!r} to {mutant.after!r} ({mutant.operator})"
-            for mutant in self.survivors
-            if not mutant.reason
-        ]
-        found += [
-            f"recorded as an equivalent mutant, but it is none: {line}" for line in self.stale
-        ]
-        found += [f"nothing fails the check {check}" for check in self.idle]
-        return found
+        return [(texts, advice) for texts, advice in kinds if texts]

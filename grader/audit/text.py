@@ -24,7 +24,10 @@ def lines(audit: Audit) -> list[str]:
     flaky = [fault for fault in audit.faults if fault.flaky]
     if flaky:
         summary.append(f"  (checks that catch a fault under some seeds only: {len(flaky)} faults)")
-    shortcomings = audit.shortcomings
-    if not shortcomings:
+    if not audit.shortcomings:
         return [*summary, "  nothing falls short"]
-    return [*summary, "  falls short:", *(f"  - {text}" for text in shortcomings)]
+    found = ["  falls short:"]
+    for texts, advice in audit.shortcomings_by_kind:
+        found += [f"  - {text}" for text in texts]
+        found.append(f"    What to do: {advice}.")
+    return summary + found

@@ -133,7 +133,7 @@ def suite_digest(assignment: Assignment) -> str:
 
 def _load_assignment(root: Path, id: str, course_limits: dict[str, Any]) -> Assignment:
     directory = root / ASSIGNMENTS / id
-    if not _ID.fullmatch(id):
+    if not is_id(id):
         raise CourseError(
             f"{directory}: found {id!r} as an assignment's id; "
             "expected a folder name of letters, digits, _ and -"
@@ -141,7 +141,7 @@ def _load_assignment(root: Path, id: str, course_limits: dict[str, Any]) -> Assi
     file = TomlFile(directory / ASSIGNMENT_FILE)
     described = file.struct([], file.data, _AssignmentFile)
     name = f"{id}.py" if described.file is None else described.file
-    if not (name.endswith(".py") and _is_name(name.removesuffix(".py"))):
+    if not (name.endswith(".py") and is_name(name.removesuffix(".py"))):
         raise file.error(
             ["file"],
             f"found {name!r} as the file to hand in; expected file = a plain name that Python can "
@@ -185,7 +185,7 @@ def _exports(file: TomlFile, described: dict[str, Any]) -> dict[str, Export]:
     exports = {}
     for name, value in described.items():
         place = ["exports", name]
-        if not _is_name(name):
+        if not is_name(name):
             raise file.error(place, f"found {name!r} as an export; expected a name of Python")
         forward: Signature | None = None
         if isinstance(value, dict) and "forward" in value:
@@ -201,7 +201,7 @@ def _names_of(file: TomlFile, place: list[str], signature: Signature) -> None:
     seen: set[str] = set()
     for key, names in (("arguments", signature.arguments), ("options", signature.options)):
         for name in names:
-            if not _is_name(name):
+            if not is_name(name):
                 raise file.error(
                     [*place, key], f"found {name!r} in {key}; expected names of Python"
                 )
@@ -220,5 +220,11 @@ def _no_blank(file: TomlFile, place: list[str], names: Iterable[str]) -> None:
         raise file.error(place, f"found '' in {place[-1]}; expected names")
 
 
-def _is_name(text: str) -> bool:
+def is_id(text: str) -> bool:
+    """Whether an assignment may be called so."""
+    return _ID.fullmatch(text) is not None
+
+
+def is_name(text: str) -> bool:
+    """Whether Python can import or define something that is called so."""
     return text.isidentifier() and not keyword.iskeyword(text)

@@ -87,6 +87,20 @@ def declared_check(function: Any) -> Check | None:
     return declared if isinstance(declared, Check) else None
 
 
+def claim_id(function: Callable[..., Any], declared: Check, taken: dict[str, Check]) -> str:
+    """The id of the check that ``function`` declares, entered among those of its assignment.
+
+    Raises ValueError where another check has it: public and hidden ones share their ids.
+    """
+    name = function.__name__.removeprefix("test_")
+    if taken.setdefault(name, declared) is not declared:
+        raise ValueError(
+            f"two checks have the id {name}: {taken[name].title!r} and {declared.title!r}; "
+            "give one of their functions another name"
+        )
+    return name
+
+
 def declared_demonstration(function: Any) -> str | None:
     """The title that ``demonstration`` declared of a function, if it did."""
     declared = getattr(function, _DEMONSTRATION, None)

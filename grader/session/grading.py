@@ -29,7 +29,7 @@ from grader.report.model import (
 from grader.sandbox.client import ForkServer
 from grader.sandbox.errors import WorkerLost
 from grader.session.bench import Bench, submission_bench
-from grader.session.checks import declared_check
+from grader.session.checks import Check, claim_id, declared_check
 from grader.session.diagnosing import FaultModules, diagnose
 from grader.session.errors import GraderFault, OutOfTime, SubmissionUnusable
 from grader.session.evidence import Demonstration, collect_evidence, demonstrations
@@ -222,6 +222,7 @@ class _Run(Checks):
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Learn which checks to expect, before any of them runs."""
         by_id: dict[str, Expected] = {}
+        taken: dict[str, Check] = {}
         self._total = len(session.items)
         for item in session.items:
             assert isinstance(item, pytest.Function)
@@ -230,16 +231,16 @@ class _Run(Checks):
                 raise pytest.UsageError(f"{item.nodeid} declares no check")
             public = item.path == self._assignment.public_suite
             visibility = Visibility.PUBLIC if public else Visibility.HIDDEN
-            name = item.function.__name__.removeprefix("test_")
-            known = by_id.get(name)
-            if known is None:
+            try:
+                name = claim_id(item.function, declared, taken)
+            except ValueError as error:
+                raise pytest.UsageError(str(error)) from None
+            if name in by_id:
+                by_id[name].cases.append(item.nodeid)
+            else:
                 by_id[name] = Expected(
                     id=name, check=declared, visibility=visibility, cases=[item.nodeid]
                 )
-            elif known.check is declared:
-                known.cases.append(item.nodeid)
-            else:
-                raise pytest.UsageError(f"two checks have the id {name}")
             if public and not self._demonstrations:
                 self._demonstrations = demonstrations(item.module)
             if not public:

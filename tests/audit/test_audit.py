@@ -76,6 +76,16 @@ def test_a_stub_that_earns_points_falls_short(tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert "the untouched stub earns 1 points" in result.output
     assert "nothing fails the check free" in result.output
+    assert "What to do: add the fault that it is there for, or drop the check." in result.output
+
+
+def test_two_checks_of_one_name_are_refused_as_in_grading(tmp_path: Path) -> None:
+    twice = HIDDEN.replace("def test_gradient(", "def test_example(")
+
+    result = audit(make_course(tmp_path, tests_hidden_test_scale_py=twice), "--seeds", "1")
+
+    assert result.exit_code == 2
+    assert "two checks have the id example: 'The example is right' and" in result.output
 
 
 def test_two_faults_that_undo_each_other_fall_short_unless_declared(tmp_path: Path) -> None:

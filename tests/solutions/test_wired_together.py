@@ -65,7 +65,7 @@ def attentions(references: dict[str, types.ModuleType]) -> dict[str, Wired]:
 
     heads = references["heads"]
     masks = references["masks"]
-    by_hand, dropped = projections(), projections()
+    by_hand, dropped, sliding, tiled = (projections() for _ in range(4))
     rope = references["rope"].RotaryEmbedding()
     dropout = references["dropout"].MaskedScaledDotProductAttention(dropout=0.0)
     mha = references["mha"].MultiHeadAttention(embed_dim=WIDTH, num_heads=HEADS)
@@ -104,9 +104,35 @@ def attentions(references: dict[str, types.ModuleType]) -> dict[str, Wired]:
         mixed = dropout(split(w_q, x), split(w_k, x), split(w_v, x), mask=mask)
         return w_o(heads.merge_heads(mixed))  # type: ignore[no-any-return]
 
+    def attend_to_a_window(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        w_q, w_k, w_v, w_o = sliding
+        attend = references["sliding_window"].sliding_window_attention
+        # Wide enough to see the token that is to be repeated.
+        mixed, _ = attend(split(w_q, x), split(w_k, x), split(w_v, x), window=HALF + 1)
+        return w_o(heads.merge_heads(mixed))  # type: ignore[no-any-return]
+
+    def attend_in_blocks(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        w_q, w_k, w_v, w_o = tiled
+        attend = references["online_softmax"].online_softmax_attention
+        query, key, value = split(w_q, x), split(w_k, x), split(w_v, x)
+        # It knows no mask: each query meets the keys up to its own.
+        rows = [
+            attend(
+                query[..., t : t + 1, :],
+                key[..., : t + 1, :],
+                value[..., : t + 1, :],
+                query_block=1,
+                key_block=3,
+            )[0]
+            for t in range(x.shape[1])
+        ]
+        return w_o(heads.merge_heads(torch.cat(rows, dim=-2)))  # type: ignore[no-any-return]
+
     return {
         "attention, masks, heads, rope": Wired(attend_by_hand, *by_hand, rope),
         "dropout, heads": Wired(attend_with_dropout, *dropped, dropout),
+        "sliding_window, heads": Wired(attend_to_a_window, *sliding),
+        "online_softmax, heads": Wired(attend_in_blocks, *tiled),
         "mha": Wired(lambda x, mask: mha(x, x, x, mask=mask)[0], mha),
         "mqa": Wired(lambda x, mask: mqa(x, mask=mask), mqa),
         "gqa": Wired(lambda x, mask: gqa(x, mask=mask), gqa),
