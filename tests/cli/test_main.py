@@ -205,9 +205,9 @@ class TestPipes:
         files.write_atomically(report, files.encode(samples.course()))
         read, write = os.pipe()
         os.close(read)
+        formats = ["--format", "markdown", "--format", f"junit={kept}"]
         done = subprocess.run(
-            [sys.executable, "-m", "grader.cli", "export", report]
-            + ["--format", "markdown", "--format", f"junit={kept}"],
+            [sys.executable, "-m", "grader.cli", "export", report, *formats],
             stdout=write,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
         )
