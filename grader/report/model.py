@@ -234,6 +234,12 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="r
             return self.score
         return Score(earned=self.lateness.earned, possible=self.score.possible)
 
+    @property
+    def unprotected(self) -> list[str]:
+        """What to say was not enforced; to a student only where a promise did not hold."""
+        told = self.audience is Audience.INSTRUCTOR or self.sandbox.level != "full"
+        return self.sandbox.not_enforced if told else []
+
     def for_student(self) -> Report:
         """What a student may see: no detail and no output of hidden checks."""
         return msgspec.structs.replace(

@@ -244,8 +244,7 @@ def _printed(page: Page, output: Output, heading: str, *, indent: int) -> None:
 
 def _footer(page: Page, report: Report) -> None:
     page.blank()
-    if report.sandbox.level != "full" or report.audience is Audience.INSTRUCTOR:
-        page.say(", ".join(report.sandbox.not_enforced), label="Not enforced here: ")
+    page.say(", ".join(report.unprotected), label="Not enforced here: ")
     page.say(
         f"Seed {report.seed}; --seed {report.seed} grades with the same inputs again.", style="dim"
     )
