@@ -84,6 +84,8 @@ class StudentProcess:
         self._defined: list[str] = []
         self._kinds: dict[str, str] = {}
         self._uses: list[ForbiddenUse] = []
+        self._is_read = not assignment.forbidden
+        self._unread: WorkerLost | None = None
         self.missing: list[str] = []
         """Declared exports that the file does not give."""
         self.import_output: tuple[str, bool] = ("", False)
@@ -144,26 +146,34 @@ class StudentProcess:
     def forbidden_uses(self) -> list[ForbiddenUse]:
         """Uses of what the assignment forbids: the source's, then what is noticed to run.
 
-        The source is looked at in a worker that does not run it. The list grows as calls are made.
+        The list grows as calls are made. Raises WorkerLost if looking at the source ended a worker.
         """
-        if not self._assignment.forbidden:
-            return []
+        if not self._is_read:
+            self._read(self._spawn()).discard()
+        if self._unread is not None:
+            raise self._unread.with_traceback(None)
+        return self._uses
+
+    def _read(self, worker: Worker) -> Worker:
+        """Look for what is forbidden in the source, while nothing of it has run in ``worker``.
+
+        Returns a worker that is fit to run it: another one, if the source was too much for this.
+        """
+        self._is_read = True
         folder = self._main.parent
         helpers = sorted(path for path in folder.rglob("*.py") if path != self._main)
-        worker = self._spawn()
-        uses = []
+        self._start_clock(self._limits.import_seconds)
         try:
-            self._start_clock(self._limits.import_seconds)
             for path in (self._main, *helpers):
                 request = Analyse(path=str(path), forbidden=self._assignment.forbidden)
                 reply, _ = worker.request(request, b"", Analysed, self._check_deadline)
                 for use in reply.uses if isinstance(reply, Analysed) else []:
                     use.file = "" if path == self._main else str(path.relative_to(folder))
-                    uses.append(use)
-        finally:
-            worker.discard()
-        self._uses[:0] = uses
-        return self._uses
+                    self._uses.append(use)
+        except WorkerLost as lost:
+            self._unread = lost
+            return self._spawn()
+        return worker
 
     def _note(self, reply: FromWorker) -> None:
         """Keep what a reply says has run. A name is kept once, and only one that was asked for."""
@@ -254,7 +264,10 @@ class StudentProcess:
         return None
 
     def _load(self, mode: Mode) -> None:
-        self._worker = worker = self._spawn()
+        worker = self._spawn()
+        if not self._is_read:
+            worker = self._read(worker)
+        self._worker = worker
         self._checks_served = 0
         exports = list(self._assignment.exports)
         request = Load(

@@ -8,10 +8,12 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Self
 
 import pytest
 
 from grader.report.model import Report
+from grader.session import client
 from grader.session.client import GradingProcess
 from grader.session.protocol import Job
 
@@ -65,6 +67,26 @@ def grade() -> Iterator[Grader]:
     grader = Grader()
     yield grader
     grader.close()
+
+
+@pytest.fixture
+def warm(grade: Grader, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has commands that start a grading process take one that is warm already."""
+
+    class Warm:
+        def __init__(self, *, isolate: bool) -> None:
+            assert not isolate
+
+        def __enter__(self) -> Self:
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            pass
+
+        def grade(self, job: Job, on_progress: object) -> Report:
+            return grade.submit(job).result()
+
+    monkeypatch.setattr(client, "GradingProcess", Warm)
 
 
 def copy_course(to: Path, *, limits: str = "", private: bool = True) -> Path:

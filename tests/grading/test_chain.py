@@ -9,7 +9,6 @@ import pytest
 from click.testing import CliRunner
 
 from grader.cli.main import grade as command
-from grader.session import client
 
 from ..toy import make_course
 
@@ -63,20 +62,8 @@ def course(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(monkeypatch, grade, course, tmp_path):
+def run(monkeypatch, warm, course, tmp_path):
     """Runs ``grade run`` on a folder of files: the reports by assignment, and what it said."""
-
-    class Warm:
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_):
-            pass
-
-        def grade(self, job, on_progress):
-            return grade.submit(job).result()
-
-    monkeypatch.setattr(client, "GradingProcess", Warm)
 
     def run_on(files: dict[str, str], *options: str) -> tuple[dict[str, dict], str]:
         folder = tmp_path / "handed-in"

@@ -17,7 +17,6 @@ import pytest
 from grader.cli.main import run
 from grader.report import schema
 from grader.report.model import Report
-from grader.session import client
 
 from .conftest import ROOT, SUBMISSIONS
 
@@ -26,20 +25,8 @@ WRONG = (SUBMISSIONS / "wrong" / "scale_by_width.py").read_text()
 
 
 @pytest.fixture
-def cli(monkeypatch, grade, capfd):
+def cli(monkeypatch, warm, capfd):
     """Runs ``grade run`` with a warm process in place of one of its own."""
-
-    class Warm:
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_):
-            pass
-
-        def grade(self, job, on_progress):
-            return grade.submit(job).result()
-
-    monkeypatch.setattr(client, "GradingProcess", Warm)
     monkeypatch.setenv("COLUMNS", "100")
 
     def run_command(*arguments: object, cwd: Path | None = None):
