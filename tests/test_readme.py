@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-import click
 import pytest
-
-from grader.cli.main import grade
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -27,11 +25,6 @@ def commands(text: str = README) -> list[list[str]]:
     """Every command of the shell blocks, as words; those that && joins, one by one."""
     lines = [line.strip() for block in blocks("sh", text) for line in block.splitlines()]
     return [shlex.split(part) for line in lines for part in line.split(" && ")]
-
-
-def of_program(name: str) -> list[list[str]]:
-    """The arguments of each command of the README that runs ``name``."""
-    return [rest for program, *rest in commands() if program.rpartition("/")[2] == name]
 
 
 def setup_commands() -> list[str]:
@@ -59,22 +52,33 @@ def test_every_block_is_a_command_or_something_to_read():
     assert {words[0].rpartition("/")[2] for words in commands()} == known
 
 
-@pytest.mark.parametrize("words", of_program("grade"), ids=shlex.join)
-def test_commands_of_the_grader_are_understood(words):
-    with click.Context(grade, info_name="grade") as context:
-        name, command, rest = grade.resolve_command(context, words)
-        assert command is not None
-        # Raises for an option that does not exist or a value that it does not take.
-        command.make_context(name, rest, parent=context)
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory):
+    """What is kept of this project, without what its use has left."""
+    copy = tmp_path_factory.mktemp("checkout") / "attention grader"
+    kept = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    for name in subprocess.check_output(kept, cwd=ROOT, encoding="utf-8").splitlines():
+        if (ROOT / name).is_file():
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, copy / name)
+    return copy
 
 
-@pytest.mark.parametrize(
-    "words", [*of_program("grade"), *of_program("pytest"), *of_program("pip")], ids=shlex.join
-)
-def test_files_of_commands_exist(words):
-    made = {"report.json"}
-    paths = [word for word in words if re.search(r"/|\.\w+$", word) and word not in made]
-    assert [path for path in paths if not (ROOT / path).exists()] == []
+def test_every_block_runs(checkout):
+    """One after another, as a reader would, in the environment of these tests."""
+    first = blocks("sh")[0]
+    environment = {name: value for name, value in os.environ.items() if name != "CI"}
+    environment["PATH"] = f"{Path(sys.executable).parent}:{environment['PATH']}"
+    environment["PYTHONPATH"] = str(checkout)
+    lines = [line for block in blocks("sh") if block != first for line in block.splitlines()]
+    for line in lines:
+        program = shlex.split(line)[0]
+        done = subprocess.run(
+            ["bash", "-c", line], cwd=checkout, env=environment, capture_output=True, text=True
+        )
+        # The submission that pytest is shown is wrong; a machine may lack what the doctor asks for.
+        allowed = (1,) if program == "pytest" else (0, 1) if "doctor" in line else (0,)
+        assert done.returncode in allowed, f"{line}\n{done.stdout}\n{done.stderr}"
 
 
 def test_links_lead_somewhere():
