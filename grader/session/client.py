@@ -96,6 +96,10 @@ class GradingProcess:
         except (EOFError, OSError, ProtocolError):
             raise GradingError(f"the grading process ended.{self._last_words()}") from None
 
+    def kill(self) -> None:
+        """End the process, from any thread; whoever waits for a report gets a GradingError."""
+        self._process.kill()
+
     def close(self) -> None:
         """End the process; whatever it was doing is lost."""
         self._socket.close()

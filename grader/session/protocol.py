@@ -27,6 +27,8 @@ class Job(msgspec.Struct, tag=True, tag_field="is", kw_only=True):
     """Whether the student's files for earlier assignments may be imported."""
     packed: bool = False
     """Whether the submission was read elsewhere, and its path is a file of what was read."""
+    repeated: bool = False
+    """Whether more jobs for the same suites are sure to follow: what they share is made at once."""
 
 
 class Progress(msgspec.Struct, tag=True, tag_field="is", kw_only=True):
