@@ -62,7 +62,7 @@ def _first_to_mend(page: Page, report: Report) -> None:
         return
     page.blank()
     first, rest = found[0], found[1:]
-    if len(first.checks) == len(report.checks):
+    if not could_run(report):
         page.heading("No check can be run like this")
         page.say(reason(first.checks[0]), indent=2)
         for location in first.locations:
