@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 @options.timeout
 @options.public_only
 @options.sandbox
+@options.isolate
 @options.chain
 @output.show_option
 def command(
@@ -35,6 +36,7 @@ def command(
     timeout: float | None,
     public_only: bool,
     sandbox: SandboxMode,
+    isolate: bool,
     chain: bool,
     audience: str | None,
 ) -> None:
@@ -61,6 +63,7 @@ def command(
         public_only=public_only,
         sandbox=sandbox,
         chain=chain,
+        isolate=isolate,
     )
     view = _View(audience or "student")
     try:

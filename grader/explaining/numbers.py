@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, TypeAlias
 
 Numbers: TypeAlias = Any
@@ -11,6 +10,8 @@ Numbers: TypeAlias = Any
 
 RELATIVE, ABSOLUTE = 2e-3, 1e-3
 """Steps are written down with a few decimals."""
+
+_WORDS = ("inf", "-inf", "nan")
 
 BLOCKED = -1e8
 """A score that is lower counts as minus infinity."""
@@ -59,15 +60,19 @@ def close(yours: Numbers, expected: Numbers) -> bool:
 
 
 def scores_behind(weights: Numbers, expected: Numbers) -> Numbers | None:
-    """Scores of which softmax along the last axis makes ``weights``, as near ``expected`` as can be.
+    """Scores of which softmax along the last axis makes ``weights``, moved to meet ``expected``.
 
     Softmax leaves the differences within a row, so each row is moved to where it meets the expected
-    score that is nearest to 0. None if a row does not sum to 1, or the shapes differ.
+    score that is nearest to 0. A row of NaN comes of one in which everything is blocked. None if a
+    row does not sum to 1, or the shapes differ.
     """
     if shape(weights) != shape(expected):
         return None
     found = []
     for row, wanted in zip(rows(weights), rows(expected), strict=True):
+        if all(map(math.isnan, row)):
+            found.append([-math.inf] * len(row))
+            continue
         if min(row) < -ABSOLUTE or not _close(math.fsum(row), 1.0):
             return None
         logs = [math.log(value) if value > 1e-7 else -math.inf for value in row]
@@ -157,17 +162,25 @@ def transposed(value: Numbers) -> Numbers | None:
 
 def scaled_by(value: Numbers, by: float) -> Numbers:
     """Each number times ``by``."""
-    return _map(value, lambda number: number * by)
-
-
-def _map(value: Numbers, change: Callable[[float], float]) -> Numbers:
     if isinstance(value, list):
-        return [_map(item, change) for item in value]
-    return change(_number(value))
+        return [scaled_by(item, by) for item in value]
+    return _number(value) * by
+
+
+def rounded(value: Numbers) -> Numbers:
+    """Each number as it is written down; text as it is."""
+    if isinstance(value, str) and value not in _WORDS:
+        return value
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, list):
+        return [rounded(item) for item in value]
+    return round(_number(value), 4) + 0.0
 
 
 def _number(value: Any) -> float:
-    return float(value) if isinstance(value, int | float | str) else math.nan
+    """A number; the words for what is not finite too."""
+    return float(value) if isinstance(value, int | float) or value in _WORDS else math.nan
 
 
 def _close(a: float, b: float) -> bool:

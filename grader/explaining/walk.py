@@ -37,13 +37,14 @@ def walk(example: Example, results: Mapping[str, Any]) -> Walked:
     """Hold ``results`` of the example's demonstration, by name, against its steps."""
     steps = example.step
     returned = [number for number, step in enumerate(steps) if step.returned]
-    yours = {number: results[steps[number].name] for number in returned if steps[number].name in results}
+    yours = {
+        number: results[steps[number].name] for number in returned if steps[number].name in results
+    }
     for number in returned:
         if number not in yours or numbers.close(yours[number], steps[number].value):
             continue
         later = {place: value for place, value in yours.items() if place >= number}
-        walked = _leave(example, number, later)
-        return walked
+        return _leave(example, number, later)
     return Walked(example=example)
 
 
@@ -74,16 +75,12 @@ def _leave(example: Example, number: int, yours: dict[int, Any]) -> Walked:
     return Walked(example=example, at=number, yours=yours, fact=fact, unseen=unseen and not fact)
 
 
-def _before_softmax(
-    example: Example, last: int, behind: Numbers, yours: dict[int, Any]
-) -> Walked:
+def _before_softmax(example: Example, last: int, behind: Numbers, yours: dict[int, Any]) -> Walked:
     """``behind`` is what reached softmax, where the step ``last`` is what should have."""
     steps = example.step
 
     def left(at: int, fact: str, shown: Numbers = behind) -> Walked:
-        return Walked(
-            example=example, at=at, yours={at: shown, **yours}, fact=fact, read_off=True
-        )
+        return Walked(example=example, at=at, yours={at: shown, **yours}, fact=fact, read_off=True)
 
     for place in range(last):
         if numbers.same_differences(behind, steps[place].value) is not None:
@@ -101,13 +98,9 @@ def _before_softmax(
         return left(at, fact, numbers.scaled_by(steps[at].value, by))
     counts = numbers.blocked_wrongly(behind, steps[last].value)
     if counts is not None:
-        opened, closed = counts
-        parts = [
-            f"{_places(opened)} seen that should be blocked" if opened else "",
-            f"{_places(closed)} blocked that should be seen" if closed else "",
-        ]
-        fact = f"{' and '.join(part for part in parts if part)}."
-        return left(_blocking(steps, last), fact[0].upper() + fact[1:])
+        at = _blocking(steps, last)
+        fact = _of_blocking(*counts, len(_flat(behind)))
+        return left(at, fact) if at <= last else left(at, fact, yours[at])
     walked = left(last, "")
     walked.unseen = last > 0
     return walked
@@ -148,12 +141,11 @@ def _scaling(steps: Sequence[Step], last: int) -> int:
 
 
 def _blocking(steps: Sequence[Step], last: int) -> int:
-    """The first step up to ``last`` that blocks anything; or else ``last``."""
+    """The first step up to ``last`` that blocks anything; or else the one after it."""
     for place in range(last + 1):
-        values = [value for row in numbers.rows(steps[place].value) for value in row]
-        if min(values) <= numbers.BLOCKED:
+        if min(_flat(steps[place].value)) <= numbers.BLOCKED:
             return place
-    return last
+    return last + 1
 
 
 def _named(steps: Sequence[Step], first: int, last: int) -> str:
@@ -166,5 +158,20 @@ def _named(steps: Sequence[Step], first: int, last: int) -> str:
     return " and ".join(real)
 
 
+def _of_blocking(opened: int, closed: int, places: int) -> str:
+    if opened and opened + closed == places:
+        return "Just what should be blocked is seen, and all else is blocked: the other way round."
+    parts = []
+    if opened:
+        parts.append(f"{_places(opened)} seen and should be blocked")
+    if closed:
+        parts.append(f"{_places(closed)} blocked and should be seen")
+    return f"{', and '.join(parts)}."
+
+
 def _places(count: int) -> str:
-    return "1 key is" if count == 1 else f"{count} keys are"
+    return "1 place is" if count == 1 else f"{count} places are"
+
+
+def _flat(value: Numbers) -> list[float]:
+    return [number for row in numbers.rows(value) for number in row]

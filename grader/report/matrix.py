@@ -57,6 +57,18 @@ def comparison(yours: Any, expected: Any, width: int) -> list[Text]:
     return lines
 
 
+def alone(value: Any, width: int) -> list[Text]:
+    """``value``, nested lists of any depth, as aligned numbers: of several matrices the first."""
+    shape = shape_of(value)
+    if shape is None:
+        return [Text(safe.escape(str(value)))]
+    index, matrix = next(_slices(value, shape))
+    cells = _cells(matrix, 3)
+    cell = max(cell_len(text) for text in itertools.chain(*cells))
+    note = [Text(f"At {list(index)} of shape {shape}:")] if index else []
+    return note + _rows(cells, [], cell, width)
+
+
 def heatmap(yours: Any, expected: Any, width: int, ramp: str) -> list[Text]:
     """Attention weights as shades, for the matrices that :func:`comparison` shows.
 

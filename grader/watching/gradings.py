@@ -21,8 +21,9 @@ class Gradings:
     ``on_word`` is called from a thread of its own. Everything else is for one thread alone.
     """
 
-    def __init__(self, on_word: Callable[[int, Word], None]) -> None:
+    def __init__(self, on_word: Callable[[int, Word], None], *, isolate: bool = False) -> None:
         self._on_word = on_word
+        self._isolate = isolate
         self._process: GradingProcess | None = None
         self._thread: threading.Thread | None = None
         self._number = 0
@@ -31,7 +32,7 @@ class Gradings:
     def begin(self, job: Job) -> int:
         """Grade ``job``; returns the number under which word of it comes."""
         if self._process is None:
-            self._process = GradingProcess()
+            self._process = GradingProcess(isolate=self._isolate)
         self._number += 1
         self._thread = threading.Thread(
             target=self._grade, args=(self._process, job, self._number), daemon=True

@@ -28,6 +28,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     public_only: bool = False
     sandbox: SandboxMode = "auto"
     chain: bool = False
+    isolate: bool = False
 
 
 class _Wanted(msgspec.Struct, kw_only=True):
@@ -49,7 +50,9 @@ class Watch:
         self._targets = list(targets)
         self._options = options
         self._happened: queue.SimpleQueue[list[Target] | tuple[int, Word]] = queue.SimpleQueue()
-        self._gradings = Gradings(lambda number, word: self._happened.put((number, word)))
+        self._gradings = Gradings(
+            lambda number, word: self._happened.put((number, word)), isolate=options.isolate
+        )
         self._reports: dict[str, Report] = {}
         self._comparable: dict[str, Report] = {}
         self._waiting: list[_Wanted] = [_Wanted(target=start, since=time.monotonic())]
