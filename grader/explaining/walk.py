@@ -63,6 +63,7 @@ def _leave(example: Example, number: int, yours: dict[int, Any]) -> Walked:
     mine, wanted = numbers.shape(result), numbers.shape(step.value)
     if mine != wanted:
         fact = f"Yours has shape {list(mine)}, and {list(wanted)} is expected."
+        fact = f"{fact} {_likeness(example, number, result)}".strip()
         return Walked(example=example, at=number, yours=yours, fact=fact)
     if step.through == "softmax" and number:
         behind = numbers.scores_behind(result, steps[number - 1].value)

@@ -78,6 +78,8 @@ def heatmap(yours: Any, expected: Any, width: int, ramp: str) -> list[Text]:
     shapes = shape_of(yours), shape_of(expected)
     if shapes[0] is None or shapes[1] is None:
         return []
+    if min(map(len, (shapes[0], shapes[1]))) < 2:
+        return []
     _, *both = first_difference(yours, expected, shapes[0], shapes[1])
     pictures = [_shades(matrix, ramp) for matrix in both]
     if not all(pictures):

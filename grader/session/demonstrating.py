@@ -25,12 +25,14 @@ def demonstrate(job: Job, server: ForkServer) -> Demonstrated:
     Raises CourseError for a broken course, GraderFault or SandboxError where the grader failed.
     """
     assignment, earlier, later = job_assignment(job)
-    found = demonstrations(loading.load(str(assignment.public_suite), "grader_demonstrations"))
+    suite = loading.load(str(assignment.public_suite), "grader_demonstrations")
+    found = demonstrations(suite)
     with contextlib.ExitStack() as staging:
         try:
             bench = job_bench(job, assignment, earlier, later, server, staging)
         except NotGradable as problem:
             return Demonstrated(message=str(problem))
+        bench.constants.keep(suite)
         try:
             return Demonstrated(
                 demonstrations=[_demonstration(bench, title, run) for title, run in found.items()]
