@@ -56,8 +56,22 @@ def check_row(check: CheckResult) -> tuple[Text, str, str]:
     return word, check.title + aside, f"{check.earned}/{check.points}"
 
 
-def say_cause(page: Page, cause: Cause, shown: list[Evidence]) -> None:
-    """One cause; evidence that stands further up already (``shown``) is not repeated."""
+def say_checks(
+    page: Page, checks: Sequence[CheckResult], *, indent: int, most: int | None = None
+) -> None:
+    """A row for each check, or for the first ``most`` of them."""
+    page.table([check_row(check) for check in checks[:most]], indent=indent)
+    if most is not None and len(checks) > most:
+        page.say(f"... and {len(checks) - most} more", indent=indent)
+
+
+def say_cause(
+    page: Page, cause: Cause, shown: list[Evidence], *, most_explained: int | None = None
+) -> None:
+    """One cause; evidence that stands further up already (``shown``) is not repeated.
+
+    Of the checks that it explains, the first ``most_explained`` are named.
+    """
     page.table([check_row(check) for check in cause.checks], indent=2)
     page.say(reason(cause.checks[0]), indent=4)
     for location in cause.locations:
@@ -79,7 +93,7 @@ def say_cause(page: Page, cause: Cause, shown: list[Evidence]) -> None:
         say_printed(page, output, "Your code printed:", indent=4)
     if cause.explained:
         page.say("Also explained by this:", indent=4)
-        page.table([check_row(check) for check in cause.explained], indent=6)
+        say_checks(page, cause.explained, indent=6, most=most_explained)
 
 
 def say_evidence(page: Page, evidence: Evidence, *, indent: int) -> None:

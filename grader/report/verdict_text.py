@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from grader.report.causes import causes, failed, reason
 from grader.report.changes import Changes, changes, could_run
-from grader.report.model import CheckResult, Report
+from grader.report.model import Report
 from grader.report.page import Page
-from grader.report.parts import check_row, count, say_cause, say_diagnoses, say_printed
+from grader.report.parts import count, say_cause, say_checks, say_diagnoses, say_printed
 
 _MOST_CHECKS = 6
+_MOST_EXPLAINED = 2
 
 
 def show_verdict(page: Page, report: Report, before: Report | None, *, aside: str) -> None:
@@ -40,19 +39,13 @@ def _changes(page: Page, change: Changes) -> None:
         page.heading("Nothing has changed since the last save")
         return
     page.heading("Since the last save")
-    _some(page, change.failed)
-    _some(page, change.passed)
+    say_checks(page, change.failed, indent=2, most=_MOST_CHECKS)
+    say_checks(page, change.passed, indent=2, most=_MOST_CHECKS)
     for label, diagnoses in (("New: ", change.found), ("Gone: ", change.gone)):
         for diagnosis in diagnoses:
             page.say(diagnosis.message, indent=2, label=label)
     if not (change.failed or change.passed or change.found or change.gone):
         page.say("No check passes or fails that did not before.", indent=2)
-
-
-def _some(page: Page, checks: Sequence[CheckResult]) -> None:
-    page.table([check_row(check) for check in checks[:_MOST_CHECKS]], indent=2)
-    if len(checks) > _MOST_CHECKS:
-        page.say(f"... and {len(checks) - _MOST_CHECKS} more", indent=2)
 
 
 def _first_to_mend(page: Page, report: Report) -> None:
@@ -72,9 +65,9 @@ def _first_to_mend(page: Page, report: Report) -> None:
         return
     wrong = sum(map(failed, report.checks))
     page.heading(f"{wrong} of {len(report.checks)} checks fail; the first to mend")
-    say_cause(page, first, [])
+    say_cause(page, first, [], most_explained=_MOST_EXPLAINED)
     others = [check for cause in rest for check in (*cause.checks, *cause.explained)]
     if others:
         page.blank()
         page.heading("The others")
-        _some(page, others)
+        say_checks(page, others, indent=2, most=_MOST_CHECKS)
