@@ -110,7 +110,7 @@ def _title(page: Page, report: Report) -> None:
     if (late := report.lateness) is not None:
         page.say(
             f"{_points(report.score)} for the checks, less {late.penalty} for "
-            f"{_count(late.days, 'day')} late: due {late.due}, handed in {late.handed_in} "
+            f"{count(late.days, 'day')} late: due {late.due}, handed in {late.handed_in} "
             f"({late.source}).",
             indent=2,
         )

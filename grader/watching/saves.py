@@ -60,15 +60,10 @@ class Submissions:
         return any(target.submission.is_dir() for target in self._targets)
 
     def _state(self, target: Target) -> str | None:
-        every = list(self._course.assignments.values())
         assignment = self._course.assignments[target.assignment]
-        place = every.index(assignment)
+        earlier, later = self._course.around(assignment)
         return fingerprint(
-            target.submission,
-            assignment,
-            earlier=every[:place],
-            later=every[place + 1 :],
-            chain=self._chain,
+            target.submission, assignment, earlier=earlier, later=later, chain=self._chain
         )
 
 
