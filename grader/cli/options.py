@@ -9,9 +9,14 @@ import click
 _NO = ("", "0", "false", "no", "off")
 
 
+def is_on(variable: str) -> bool:
+    """Whether an environment variable is set to anything that does not mean no."""
+    return os.environ.get(variable, "").strip().lower() not in _NO
+
+
 def _default_sandbox() -> str:
     """In CI nobody is there to read that something was not enforced."""
-    return "auto" if os.environ.get("CI", "").strip().lower() in _NO else "require"
+    return "require" if is_on("CI") else "auto"
 
 
 sandbox = click.option(

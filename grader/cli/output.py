@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from grader.cli import options
 from grader.cli.errors import GradeError, InfrastructureError
 
 # The report model and rich are imported where they are used: `grade --help` needs neither.
@@ -155,7 +156,18 @@ def print_report(report: Report | CourseReport) -> None:
     """Print a report for reading to stdout."""
     from grader.report.text import render
 
-    render(report, make_console())
+    render(report, make_console(), pictures=pictures_wanted())
+
+
+def pictures_wanted() -> bool | None:
+    """Whether to draw weights as shades; None for what suits the console.
+
+    GRADE_PICTURES=0 leaves them out, for who has the screen read aloud, and 1 draws them anywhere.
+    In a CI log, which is looked at, they are drawn too.
+    """
+    if os.environ.get("GRADE_PICTURES"):
+        return options.is_on("GRADE_PICTURES")
+    return True if options.is_on("CI") else None
 
 
 def print_audit(audit: Audit) -> None:

@@ -24,6 +24,7 @@ __all__ = [
     "NotGradable",
     "SourceFile",
     "Submission",
+    "fingerprint",
     "holds_answer",
     "pack",
     "read_submission",
@@ -86,6 +87,25 @@ def read_submission(
         notes=[*notes, *code.notes, *helpers.notes],
         digest=digest.hexdigest(),
     )
+
+
+def fingerprint(
+    path: Path,
+    assignment: Assignment,
+    *,
+    earlier: Sequence[Assignment] = (),
+    later: Sequence[Assignment] = (),
+    chain: bool = False,
+) -> str | None:
+    """Equal for submissions that are graded alike; None where nothing can be graded.
+
+    The arguments are those of ``read_submission``.
+    """
+    try:
+        submission = read_submission(path, assignment, earlier=earlier, later=later, chain=chain)
+    except NotGradable:
+        return None
+    return f"{submission.digest} {submission.main.name}"
 
 
 def holds_answer(path: Path, assignment: Assignment) -> bool:

@@ -57,28 +57,51 @@ def comparison(yours: Any, expected: Any, width: int) -> list[Text]:
     return lines
 
 
-def heatmap(yours: Any, expected: Any, width: int) -> list[Text]:
-    """Two matrices of attention weights as shades: a row a query, a column a key.
+def alone(value: Any, width: int) -> list[Text]:
+    """``value``, nested lists of any depth, as aligned numbers: of several matrices the first."""
+    shape = shape_of(value)
+    if shape is None:
+        return [Text(safe.escape(str(value)))]
+    index, matrix = next(_slices(value, shape))
+    cells = _cells(matrix, 3)
+    cell = max(cell_len(text) for text in itertools.chain(*cells))
+    note = [Text(f"At {list(index)} of shape {shape}:")] if index else []
+    return note + _rows(cells, [], cell, width)
 
-    Empty if one is no matrix of numbers from 0 to 1, or does not fit in ``width``.
+
+def heatmap(yours: Any, expected: Any, width: int, ramp: str) -> list[Text]:
+    """Attention weights as shades, for the matrices that :func:`comparison` shows.
+
+    A row a query, a column a key, between bars; ``ramp`` holds the shades from 0 to 1. Empty if one
+    is no matrix of numbers from 0 to 1, or they do not fit in ``width``.
     """
-    pictures = [_shades(yours), _shades(expected)]
+    shapes = shape_of(yours), shape_of(expected)
+    if shapes[0] is None or shapes[1] is None:
+        return []
+    if min(map(len, (shapes[0], shapes[1]))) < 2:
+        return []
+    _, *both = first_difference(yours, expected, shapes[0], shapes[1])
+    pictures = [_shades(matrix, ramp) for matrix in both]
     if not all(pictures):
         return []
     lines = _beside(*pictures)
     return lines if max(line.cell_len for line in lines) <= width else []
 
 
-def _shades(matrix: Any) -> list[Text]:
-    shape = shape_of(matrix)
-    if shape is None or len(shape) != 2 or max(shape) > _MOST_SHADES:
+def _shades(matrix: Rows, ramp: str) -> list[Text]:
+    if max(len(matrix), len(matrix[0])) > _MOST_SHADES:
         return []
     values = list(itertools.chain(*matrix))
     # The bounds leave room for rounding; NaN is outside of them.
     if not all(isinstance(value, int | float) and -1e-6 <= value <= 1 + 1e-6 for value in values):
         return []
+    last = len(ramp) - 1
     return [
-        Text("".join(2 * " ░▒▓█"[min(4, max(0, round(4 * value)))] for value in row), style="cyan")
+        Text.assemble(
+            "|",
+            ("".join(2 * ramp[min(last, max(0, round(last * value)))] for value in row), "cyan"),
+            "|",
+        )
         for row in matrix
     ]
 

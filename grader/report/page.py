@@ -14,22 +14,33 @@ _WIDEST = 100
 """Longer lines are hard to read, however wide the terminal."""
 _NARROWEST = 30
 
+_BLOCKS = " ░▒▓█"
+_LETTERS = " .:+#"
+
 
 class Page:
-    """Where a report is written. Strings are escaped here; a ``Text`` must be safe already."""
+    """Where a report is written. Strings are escaped here; a ``Text`` must be safe already.
 
-    def __init__(self, console: Console) -> None:
+    ``pictures`` says whether to draw numbers as shades too; by default on a terminal that is not a
+    dumb one.
+    """
+
+    def __init__(self, console: Console, *, pictures: bool | None = None) -> None:
         self.console = console
+        drawable = console.is_terminal and not console.is_dumb_terminal
+        self.pictures = drawable if pictures is None else pictures
         # One column stays free: some terminals wrap when the last one is filled, and the guard
         # against commands may need it.
         self.width = max(_NARROWEST, min(console.width, _WIDEST)) - 1
 
     @property
-    def pictures(self) -> bool:
-        """Whether block characters in colour can be shown."""
-        console = self.console
-        coloured = console.color_system is not None and not console.no_color
-        return console.is_terminal and coloured and "utf" in console.encoding.lower()
+    def ramp(self) -> str:
+        """Characters from blank to full, as many and as dark as the console can show."""
+        try:
+            _BLOCKS.encode(self.console.encoding)
+        except (UnicodeEncodeError, LookupError):
+            return _LETTERS
+        return _BLOCKS
 
     def blank(self) -> None:
         """An empty line."""

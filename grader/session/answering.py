@@ -13,7 +13,7 @@ from grader.report.model import Report
 from grader.sandbox import frames
 from grader.sandbox.errors import SandboxMissing
 from grader.session.errors import SuiteFault
-from grader.session.protocol import Event, Fault, Graded, Progress
+from grader.session.protocol import Demonstrated, Event, Fault, Graded, Progress
 
 SECONDS_BETWEEN_STEPS = 0.05
 
@@ -32,15 +32,15 @@ def progress_to(sock: socket.socket) -> Callable[[Progress], None]:
     return send
 
 
-def answer(sock: socket.socket, grade: Callable[[], Report]) -> None:
-    """Send the report that ``grade`` makes, or else what kept it from making one."""
-    event, blob = _outcome(grade)
+def answer(sock: socket.socket, work: Callable[[], Report | Demonstrated]) -> None:
+    """Send what ``work`` makes, or else what kept it from making anything."""
+    event, blob = _outcome(work)
     frames.send(sock, event, blob)
 
 
-def _outcome(grade: Callable[[], Report]) -> tuple[Event, bytes]:
+def _outcome(work: Callable[[], Report | Demonstrated]) -> tuple[Event, bytes]:
     try:
-        return Graded(), msgspec.json.encode(grade())
+        return Graded(), msgspec.json.encode(work())
     except CourseError as error:
         return Fault(message=str(error), wrong_course=True), b""
     except (SandboxMissing, SuiteFault) as error:

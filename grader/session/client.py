@@ -17,7 +17,7 @@ from grader.sandbox import frames
 from grader.sandbox.client import CLEAN_ENVIRONMENT
 from grader.sandbox.errors import ProtocolError
 from grader.sandbox.staging import Staging
-from grader.session.protocol import Event, Fault, Graded, Job, Progress
+from grader.session.protocol import Demonstrated, Event, Fault, Graded, Job, Progress
 
 _events: msgspec.msgpack.Decoder[Event] = msgspec.msgpack.Decoder(Event)
 
@@ -75,6 +75,20 @@ class GradingProcess:
         Raises GradingError, also after ``most_silent`` seconds without any word, when the process
         is of no more use.
         """
+        blob = self._answer(job, on_progress, most_silent)
+        return msgspec.json.decode(blob, type=Report)
+
+    def demonstrate(self, job: Job) -> Demonstrated:
+        """What the job's submission makes of the handout's examples; raises GradingError."""
+        blob = self._answer(msgspec.structs.replace(job, demonstrations_only=True))
+        return msgspec.json.decode(blob, type=Demonstrated)
+
+    def _answer(
+        self,
+        job: Job,
+        on_progress: Callable[[Progress], None] = lambda _: None,
+        most_silent: float | None = None,
+    ) -> bytes | bytearray:
         self._socket.settimeout(most_silent)
         try:
             frames.send(self._socket, job)
@@ -84,7 +98,7 @@ class GradingProcess:
                     case Progress():
                         on_progress(event)
                     case Graded():
-                        return msgspec.json.decode(blob, type=Report)
+                        return blob
                     case Fault():
                         raise GradingError(
                             event.message,
@@ -95,6 +109,10 @@ class GradingProcess:
             raise GradingError(f"no word came from it for {most_silent:g} s") from None
         except (EOFError, OSError, ProtocolError):
             raise GradingError(f"the grading process ended.{self._last_words()}") from None
+
+    def kill(self) -> None:
+        """End the process, from any thread; whoever waits for a report gets a GradingError."""
+        self._process.kill()
 
     def close(self) -> None:
         """End the process; whatever it was doing is lost."""

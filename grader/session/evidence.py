@@ -54,13 +54,15 @@ def _differences(bench: Bench, title: str, run: Demonstration) -> list[Evidence]
         outcome = outcome_of(error, bench.submission)
         words = " ".join(part for part in (outcome.message, outcome.detail) if part)
         name, wanted = next(iter(expected.items()))
-        return [Evidence(demonstration=title, name=name, yours=words, expected=_numbers(wanted))]
+        return [
+            Evidence(demonstration=title, name=name, yours=words, expected=plain_numbers(wanted))
+        ]
     return [
         Evidence(
             demonstration=title,
             name=name,
-            yours=_numbers(yours[name]),
-            expected=_numbers(wanted),
+            yours=plain_numbers(yours[name]),
+            expected=plain_numbers(wanted),
         )
         for name, wanted in expected.items()
         if not _same(yours[name], wanted)
@@ -77,7 +79,7 @@ def _same(yours: Any, expected: torch.Tensor) -> bool:
     return True
 
 
-def _numbers(tensor: Any) -> Any:
+def plain_numbers(tensor: Any, digits: int = 4) -> Any:
     """Nested lists of rounded numbers; text for what a list of numbers cannot hold."""
     if not isinstance(tensor, torch.Tensor):
         return "no tensor"
@@ -85,12 +87,12 @@ def _numbers(tensor: Any) -> Any:
         return f"a tensor of shape {tuple(tensor.shape)}"
     if tensor.dtype.is_complex:
         return "complex numbers"
-    return _rounded(tensor.detach().double().tolist())
+    return _rounded(tensor.detach().double().tolist(), digits)
 
 
-def _rounded(value: Any) -> Any:
+def _rounded(value: Any, digits: int) -> Any:
     if isinstance(value, list):
-        return [_rounded(item) for item in value]
+        return [_rounded(item, digits) for item in value]
     if value != value or value in (float("inf"), float("-inf")):
         return str(value)
-    return round(value, 4)
+    return round(value, digits)

@@ -7,7 +7,7 @@ import gc
 import tempfile
 import time
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -62,11 +62,36 @@ def prepare_and_grade(like: Job, server: ForkServer, next_job: NextJob) -> Repor
     return _Run(like, server, next_job, prepare=True).report()
 
 
-def _assignment(job: Job) -> tuple[Assignment, list[Assignment], list[Assignment]]:
+def job_assignment(job: Job) -> tuple[Assignment, list[Assignment], list[Assignment]]:
     """The assignment to grade, and those that come before and after it in the course."""
     course = load_course(Path(job.course))
     assignment = course_assignment(course, job.assignment)
     return assignment, *course.around(assignment)
+
+
+def job_bench(
+    job: Job,
+    assignment: Assignment,
+    earlier: Sequence[Assignment],
+    later: Sequence[Assignment],
+    server: ForkServer,
+    staging: contextlib.ExitStack,
+) -> Bench:
+    """A bench for what ``job`` names, staged until ``staging`` is closed; raises NotGradable."""
+    directory = staging.enter_context(tempfile.TemporaryDirectory(dir=server.staging))
+    Path(directory).chmod(0o755)
+    return submission_bench(
+        Path(job.submission),
+        _limited(assignment, job),
+        Path(directory, "staged"),
+        server,
+        seed=job.seed,
+        sandbox=job.sandbox,
+        earlier=earlier,
+        later=later,
+        chain=job.chain,
+        packed=job.packed,
+    )
 
 
 def _limited(assignment: Assignment, job: Job) -> Assignment:
@@ -84,7 +109,7 @@ class _Run(Checks):
         self, like: Job, server: ForkServer, next_job: NextJob, *, prepare: bool = False
     ) -> None:
         self._public_only = like.public_only
-        self._assignment, self._earlier, self._later = _assignment(like)
+        self._assignment, self._earlier, self._later = job_assignment(like)
         self._server = server
         self._next_job = next_job
         self._prepare = prepare
@@ -127,22 +152,9 @@ class _Run(Checks):
         """Take the job, once everything is ready for it."""
         self._job, self._on_progress = self._next_job()
         self._started_at, self._started = datetime.now(UTC), time.monotonic()
-        directory = self._staging.enter_context(
-            tempfile.TemporaryDirectory(dir=self._server.staging)
-        )
-        Path(directory).chmod(0o755)
         try:
-            self._bench = submission_bench(
-                Path(self._job.submission),
-                _limited(self._assignment, self._job),
-                Path(directory, "staged"),
-                self._server,
-                seed=self._job.seed,
-                sandbox=self._job.sandbox,
-                earlier=self._earlier,
-                later=self._later,
-                chain=self._job.chain,
-                packed=self._job.packed,
+            self._bench = job_bench(
+                self._job, self._assignment, self._earlier, self._later, self._server, self._staging
             )
         except NotGradable as problem:
             self._message = str(problem)

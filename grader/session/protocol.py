@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -27,6 +27,30 @@ class Job(msgspec.Struct, tag=True, tag_field="is", kw_only=True):
     """Whether the student's files for earlier assignments may be imported."""
     packed: bool = False
     """Whether the submission was read elsewhere, and its path is a file of what was read."""
+    repeated: bool = False
+    """Whether more jobs for the same suites are sure to follow: what they share is made at once."""
+    demonstrations_only: bool = False
+    """Whether to run the handout's examples in the place of the checks; Demonstrated is the answer.
+    """
+
+
+class Demonstration(msgspec.Struct, kw_only=True):
+    """What came of one example of a handout, by name, as nested lists; or text for what is none."""
+
+    title: str
+    yours: dict[str, Any] = {}
+    expected: dict[str, Any] = {}
+    """Nothing where the course has no reference."""
+    message: str = ""
+    """Why there is nothing of theirs."""
+
+
+class Demonstrated(msgspec.Struct, kw_only=True):
+    """A submission's results on the examples of the handout."""
+
+    demonstrations: list[Demonstration] = []
+    message: str = ""
+    """Why it could not be run at all."""
 
 
 class Progress(msgspec.Struct, tag=True, tag_field="is", kw_only=True):
@@ -39,7 +63,7 @@ class Progress(msgspec.Struct, tag=True, tag_field="is", kw_only=True):
 
 
 class Graded(msgspec.Struct, tag=True, tag_field="is", kw_only=True):
-    """The report follows as the frame's blob, since it can be larger than a message may be."""
+    """The report, or Demonstrated, follows as the frame's blob: it can be larger than a message."""
 
 
 class Fault(msgspec.Struct, tag=True, tag_field="is", kw_only=True):

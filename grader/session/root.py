@@ -70,7 +70,7 @@ def main() -> None:
                 frames.send(sock, Fault(message=str(error), for_every_job=True))
                 continue
             tried = True
-        template = templates.for_job(job)
+        template = None if job.demonstrations_only else templates.for_job(job)
         ended_well = template.grade(job) if template else _grade_in_fork(job, sock, server)
         with contextlib.suppress(Exception):
             server.kill_all()
@@ -105,9 +105,13 @@ def _grade_in_fork(job: Job, sock: socket.socket, server: ForkServer) -> bool:
             process.die_with_parent(me)
             gc.disable()  # this process ends before collecting could pay
             from grader.session.answering import answer, progress_to
+            from grader.session.demonstrating import demonstrate
             from grader.session.grading import grade
 
-            answer(sock, lambda: grade(job, server, progress_to(sock)))
+            if job.demonstrations_only:
+                answer(sock, lambda: demonstrate(job, server))
+            else:
+                answer(sock, lambda: grade(job, server, progress_to(sock)))
             status = 0
         finally:
             os._exit(status)

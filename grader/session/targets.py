@@ -28,6 +28,7 @@ class Target(msgspec.Struct, kw_only=True):
         public_only: bool,
         sandbox: SandboxMode = "auto",
         chain: bool = False,
+        repeated: bool = False,
     ) -> Job:
         """The job of grading it."""
         return Job(
@@ -39,6 +40,7 @@ class Target(msgspec.Struct, kw_only=True):
             public_only=public_only,
             sandbox=sandbox,
             chain=chain,
+            repeated=repeated,
         )
 
 

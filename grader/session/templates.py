@@ -33,7 +33,7 @@ _READY, _WELL, _BADLY = b"r", b"w", b"b"
 
 
 class Templates:
-    """The templates of one grading process, made for the second job of their kind."""
+    """The templates of a grading process, made for a second job of their kind, or one of many."""
 
     def __init__(self, events: socket.socket, server: ForkServer) -> None:
         self._events = events
@@ -46,10 +46,11 @@ class Templates:
         key = (job.course, job.assignment, job.public_only)
         stamp = _stamp(Path(job.course))
         if self._seen.get(key) != stamp:
-            # One job alone is not worth a template, and a course may be about to change again.
             self._seen[key] = stamp
             self._drop(key)
-            return None
+            # One job alone is not worth a template, and a course may be about to change again.
+            if not job.repeated:
+                return None
         if key not in self._made:
             if len(self._made) >= MOST_TEMPLATES:
                 self._drop(next(iter(self._made)))
@@ -170,7 +171,7 @@ def _files(folder: str) -> Iterator[tuple[str, int, int]]:
     above, name = os.path.split(folder)
     stub = f"{name}.py" if os.path.basename(above) == "assignments" else None
     for entry in listed:
-        if entry.name == "__pycache__" or entry.name.startswith("."):
+        if entry.name == "__pycache__" or entry.name.startswith(".") or entry.name.endswith("~"):
             continue
         if entry.is_dir():
             yield from _files(entry.path)

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
+from grader.cli.output import pictures_wanted
 from grader.report.model import CourseReport, Evidence, Location, Report, SandboxInfo, Status
 from grader.report.text import render
 
@@ -233,7 +234,7 @@ class TestHeatmap:
 
     def test_weights_are_shaded_on_a_terminal(self):
         text = re.sub(r"\x1b\[[\d;]*m", "", coloured(self.weights([[1.0, 0.0]], [[0.5, 0.25]])))
-        assert re.search(r"^ +██ +▒▒░░$", text, re.M)
+        assert re.search(r"^ +\|██  \| +\|▒▒░░\|$", text, re.M)
 
     @pytest.mark.parametrize(
         "report",
@@ -252,10 +253,14 @@ class TestHeatmap:
     def test_no_picture_in_a_pipe(self):
         assert plain(self.weights([[1.0]], [[0.5]])).isascii()
 
-    def test_no_picture_without_colour(self, monkeypatch):
+    def test_without_colour_the_shades_stay(self, monkeypatch):
         monkeypatch.setenv("NO_COLOR", "1")
-        text = coloured(self.weights([[1.0]], [[0.5]]))
-        assert not set("░▒▓█") & set(text)
+        assert "|██|     |▒▒|" in coloured(self.weights([[1.0]], [[0.5]]))
+
+    def test_of_several_matrices_the_first_that_differs(self):
+        same, mine, other = [[1.0, 0.0]], [[0.0, 1.0]], [[0.5, 0.5]]
+        text = re.sub(r"\x1b\[[\d;]*m", "", coloured(self.weights([same, mine], [same, other])))
+        assert re.search(r"^ +\|  ██\| +\|▒▒▒▒\|$", text, re.M)
 
 
 class TestHostileText:
@@ -342,3 +347,52 @@ def test_a_flood_of_output_is_cut_and_said_so():
 def test_no_sandbox_at_all():
     sandbox = SandboxInfo(level="none", not_enforced=["files", "network"])
     assert "Not enforced here: files, network" in plain(samples.report(sandbox=sandbox))
+
+
+def drawn(*, encoding: str = "utf-8", colour: bool = False, pictures: bool | None = True) -> str:
+    stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    console = Console(
+        file=stream,
+        width=80,
+        force_terminal=colour,
+        color_system="truecolor" if colour else None,
+        _environ={},
+    )
+    render(samples.softmax_over_queries(), console, pictures=pictures)
+    stream.flush()
+    return stream.buffer.getvalue().decode(encoding)
+
+
+class TestPictures:
+    """Weights as shades, beside the numbers and never in their place."""
+
+    @pytest.mark.parametrize(("encoding", "full"), [("utf-8", "█"), ("latin-1", "#")])
+    def test_of_what_the_encoding_has(self, encoding, full):
+        text = drawn(encoding=encoding)
+        rows = [line.strip() for line in text.splitlines() if line.strip().startswith("|")]
+        assert rows
+        assert any(full in row or "." in row or "░" in row for row in rows)
+        assert all(len(line) <= 80 for line in text.splitlines())
+        without = drawn(encoding=encoding, pictures=False)
+        assert set(without.splitlines()) <= set(text.splitlines())
+
+    def test_are_for_terminals_unless_asked_for(self):
+        assert "shades" not in drawn(pictures=None)
+        assert "shades" in drawn(pictures=None, colour=True)
+        assert "shades" not in drawn(pictures=False, colour=True)
+
+    @pytest.mark.parametrize(
+        ("variables", "wanted"),
+        [
+            ({}, None),
+            ({"CI": "true"}, True),
+            ({"CI": "true", "GRADE_PICTURES": "0"}, False),
+            ({"GRADE_PICTURES": "1"}, True),
+        ],
+    )
+    def test_what_the_environment_says(self, monkeypatch, variables, wanted):
+        for name in ("CI", "GRADE_PICTURES"):
+            monkeypatch.delenv(name, raising=False)
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        assert pictures_wanted() is wanted

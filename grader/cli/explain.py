@@ -1,0 +1,64 @@
+"""``grade explain``: the handout's example step by step, beside what a submission makes of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from grader.cli import options, output
+from grader.cli.errors import GradeError, InfrastructureError
+
+if TYPE_CHECKING:
+    from grader.session.protocol import SandboxMode
+
+
+@click.command
+@click.argument("assignment", metavar="ASSIGNMENT")
+@click.argument("submission", required=False, metavar="[SUBMISSION]")
+@options.course
+@options.timeout
+@options.sandbox
+@options.isolate
+@options.chain
+def command(
+    assignment: str,
+    submission: str | None,
+    course: str | None,
+    timeout: float | None,
+    sandbox: SandboxMode,
+    isolate: bool,
+    chain: bool,
+) -> None:
+    """Walk through the handout's example with your numbers.
+
+    SUBMISSION is a file or a folder; without it, it is the file in the course. Nothing is scored.
+    The steps come from the handout's side alone, and theirs from what the submission returns.
+    """
+    from grader.course.loading import course_assignment, load_course
+    from grader.course.model import CourseError
+    from grader.course.steps import load_steps
+    from grader.explaining.text import show_all
+    from grader.report.page import Page
+    from grader.session.client import GradingError, GradingProcess
+    from grader.session.targets import course_root, resolve_targets
+
+    try:
+        word = assignment if submission is None else submission
+        root = course_root((word,), course)
+        described = course_assignment(load_course(root), assignment)
+        examples = load_steps(described)
+        target = resolve_targets((word,), assignment=assignment, course=str(root), chain=chain)[0]
+    except CourseError as error:
+        raise GradeError(str(error)) from None
+    job = target.job(seed=0, check_seconds=timeout, public_only=True, sandbox=sandbox, chain=chain)
+    try:
+        with GradingProcess(isolate=isolate) as process:
+            demonstrated = process.demonstrate(job)
+    except GradingError as error:
+        kind = GradeError if error.wrong_course else InfrastructureError
+        raise kind(str(error)) from None
+    page = Page(output.make_console())
+    page.heading(described.title)
+    page.blank()
+    show_all(page, examples, demonstrated)

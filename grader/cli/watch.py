@@ -1,0 +1,141 @@
+"""``grade watch``: grade whenever a file is saved."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from grader.cli import options, output
+from grader.cli.errors import GradeError, InfrastructureError, complain
+
+if TYPE_CHECKING:
+    from grader.session.protocol import SandboxMode
+    from grader.session.targets import Target
+    from grader.watching.events import Event, Verdict
+
+
+@click.command
+@click.argument("target", required=False, metavar="[TARGET]")
+@options.assignment
+@options.course
+@options.seed
+@options.timeout
+@options.public_only
+@options.sandbox
+@options.isolate
+@options.chain
+@output.show_option
+def command(
+    target: str | None,
+    assignment: str | None,
+    course: str | None,
+    seed: int | None,
+    timeout: float | None,
+    public_only: bool,
+    sandbox: SandboxMode,
+    isolate: bool,
+    chain: bool,
+    audience: str | None,
+) -> None:
+    """Grade whenever a file is saved, and show what changed.
+
+    TARGET is an assignment's id, a file or a folder, as for `grade run`. Without any, the course is
+    gone through from its first assignment on. What has full marks is followed by the next
+    assignment. Ctrl-C ends it.
+    """
+    import secrets
+
+    from grader.course.model import CourseError
+    from grader.session.client import GradingError
+    from grader.watching.targets import watched
+    from grader.watching.watch import Options, Watch
+
+    try:
+        loaded, targets, start = watched(target, assignment=assignment, course=course, chain=chain)
+    except CourseError as error:
+        raise GradeError(str(error)) from None
+    how = Options(
+        seed=secrets.randbits(53) if seed is None else seed,
+        check_seconds=timeout,
+        public_only=public_only,
+        sandbox=sandbox,
+        chain=chain,
+        isolate=isolate,
+    )
+    view = _View(audience or "student")
+    try:
+        with Watch(targets, start, loaded, how) as watch, contextlib.closing(view):
+            for event in watch:
+                view.show(event)
+    except GradingError as error:
+        kind = GradeError if error.wrong_course else InfrastructureError
+        raise kind(str(error)) from None
+
+
+class _View:
+    """Shows a watch: the newest verdict on a terminal, one below the other anywhere else."""
+
+    def __init__(self, audience: str) -> None:
+        self._audience = audience
+        self._console = output.make_console()
+        self._bar: output.Bar | None = None
+
+    def show(self, event: Event) -> None:
+        """Show what happened."""
+        from grader.watching.events import Started, Step, Trouble, Verdict
+
+        match event:
+            case Started():
+                self._begin(event.target)
+            case Step():
+                if self._bar is not None:
+                    self._bar.advance(event.progress)
+            case Verdict():
+                self.close()
+                self._verdict(event)
+            case Trouble():
+                self.close()
+                complain(f"{event.target.assignment} could not be graded: {event.message}")
+
+    def close(self) -> None:
+        """Take the bar off the screen."""
+        if self._bar is not None:
+            self._bar.progress.stop()
+            self._bar = None
+
+    def _begin(self, target: Target) -> None:
+        self.close()
+        self._bar = output.Bar(self._console)
+        self._bar.progress.start()
+        self._bar.start(target.assignment)
+
+    def _verdict(self, verdict: Verdict) -> None:
+        from grader.report.page import Page
+        from grader.report.verdict_text import show_verdict
+
+        report = verdict.report.for_student() if self._audience == "student" else verdict.report
+        page = Page(self._console, pictures=output.pictures_wanted())
+        if verdict.is_next:
+            page.blank()
+        elif self._console.is_terminal and self._console.is_interactive:
+            self._console.clear()
+        else:
+            page.blank()
+        aside = f"{time.strftime('%H:%M:%S')}, {verdict.seconds:.1f} s after it was saved"
+        show_verdict(page, report, verdict.before, aside=aside)
+        page.blank()
+        page.say(_what_now(verdict), style="bold")
+
+
+def _what_now(verdict: Verdict) -> str:
+    """The last line: what is waited for."""
+    place = verdict.target.submission.name
+    score = verdict.report.score
+    if score.earned < score.possible:
+        return f"Waiting for {place} to be saved; Ctrl-C ends this."
+    if verdict.following is None:
+        return "Full marks. Ctrl-C ends this."
+    return f"Full marks. Next: {verdict.following.assignment}"

@@ -1,0 +1,1 @@
+"""Where a submission leaves the path of the handout's examples, from what it returns."""

@@ -1,0 +1,178 @@
+"""A submission's results held against the steps of an example.
+
+What happens inside of a student's function cannot be seen. It is read off what comes out, as far as
+that is sure: the scores from the weights, since softmax leaves their differences, and a step that
+did not happen from numbers that are those of the step before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from grader.course.steps import Example, Step
+from grader.explaining import numbers
+from grader.explaining.numbers import Numbers
+
+
+class Walked(msgspec.Struct, kw_only=True):
+    """One example, and where the submission leaves its path."""
+
+    example: Example
+    at: int | None = None
+    """The number of the step, from 0; None where all that is returned is right."""
+    yours: dict[int, Any] = {}
+    """By the number of a step, from ``at`` on: nested numbers, or words."""
+    fact: str = ""
+    """How theirs lie to the right ones, where that is sure."""
+    read_off: bool = False
+    """Whether the numbers at ``at`` are read off a later result."""
+    unseen: bool = False
+    """Whether steps before ``at`` may be where it began: nothing shows them."""
+
+
+def walk(example: Example, results: Mapping[str, Any]) -> Walked:
+    """Hold ``results`` of the example's demonstration, by name, against its steps."""
+    steps = example.step
+    returned = [number for number, step in enumerate(steps) if step.returned]
+    yours = {
+        number: results[steps[number].name] for number in returned if steps[number].name in results
+    }
+    for number in returned:
+        if number not in yours or numbers.close(yours[number], steps[number].value):
+            continue
+        later = {place: value for place, value in yours.items() if place >= number}
+        return _leave(example, number, later)
+    return Walked(example=example)
+
+
+def most_telling(walked: Sequence[Walked]) -> Walked | None:
+    """Of examples, the first that leaves the path for a reason that is sure, or else the first."""
+    left = [one for one in walked if one.at is not None]
+    return next((one for one in left if one.fact), left[0] if left else None)
+
+
+def _leave(example: Example, number: int, yours: dict[int, Any]) -> Walked:
+    """The step ``number`` is the first that is returned and is wrong."""
+    steps, result = example.step, yours[number]
+    step = steps[number]
+    if isinstance(result, str):
+        return Walked(example=example, at=number, yours=yours, fact="There is nothing to compare.")
+    mine, wanted = numbers.shape(result), numbers.shape(step.value)
+    if mine != wanted:
+        fact = f"Yours has shape {list(mine)}, and {list(wanted)} is expected."
+        fact = f"{fact} {_likeness(example, number, result)}".strip()
+        return Walked(example=example, at=number, yours=yours, fact=fact)
+    if step.through == "softmax" and number:
+        behind = numbers.scores_behind(result, steps[number - 1].value)
+        if behind is not None:
+            return _before_softmax(example, number - 1, behind, yours)
+    before = [place for place in range(number) if steps[place].returned]
+    unseen = number > (before[-1] + 1 if before else 0)
+    fact = _of_sums(result) if step.through == "softmax" else ""
+    fact = fact or _likeness(example, number, result)
+    return Walked(example=example, at=number, yours=yours, fact=fact, unseen=unseen and not fact)
+
+
+def _before_softmax(example: Example, last: int, behind: Numbers, yours: dict[int, Any]) -> Walked:
+    """``behind`` is what reached softmax, where the step ``last`` is what should have."""
+    steps = example.step
+
+    def left(at: int, fact: str, shown: Numbers = behind) -> Walked:
+        return Walked(example=example, at=at, yours={at: shown, **yours}, fact=fact, read_off=True)
+
+    for place in range(last):
+        if numbers.same_differences(behind, steps[place].value) is not None:
+            skipped = _named(steps, place + 1, last)
+            fact = f"These are the numbers of step {place + 1}: {skipped} changed nothing."
+            return left(place + 1, fact, steps[place].value)
+    weights = steps[last + 1]
+    if numbers.same_differences(behind, weights.value) is not None:
+        fact = f"What reached softmax are the weights of step {last + 2}: softmax was taken twice."
+        return left(last + 1, fact, yours[last + 1])
+    by = numbers.factor(behind, steps[last].value, shifted=True)
+    if by is not None:
+        at = _scaling(steps, last)
+        fact = f"Yours are the right ones times {by:.3f}."
+        return left(at, fact, numbers.scaled_by(steps[at].value, by))
+    counts = numbers.blocked_wrongly(behind, steps[last].value)
+    if counts is not None:
+        at = _blocking(steps, last)
+        fact = _of_blocking(*counts, len(_flat(behind)))
+        return left(at, fact) if at <= last else left(at, fact, yours[at])
+    walked = left(last, "")
+    walked.unseen = last > 0
+    return walked
+
+
+def _likeness(example: Example, number: int, result: Numbers) -> str:
+    """What else of the example ``result`` is, or how it comes from what it should be."""
+    step = example.step[number]
+    for place, other in enumerate(example.step):
+        if place != number and numbers.close(result, other.value):
+            return f"These are the numbers of step {place + 1}, {other.name}."
+    for name, value in example.inputs.items():
+        if numbers.close(result, value):
+            return f"This is the {name} as it came in."
+    turned = numbers.transposed(result)
+    if turned is not None and numbers.close(turned, step.value):
+        return "Rows and columns are swapped."
+    by = numbers.factor(result, step.value)
+    return "" if by is None else f"Yours are the right ones times {by:.3f}."
+
+
+def _of_sums(weights: Numbers) -> str:
+    """What normalised weights that do not sum to 1 along each row are."""
+    if numbers.all_ones(numbers.sums(weights)):
+        return ""
+    if len(numbers.shape(weights)) == 2 and numbers.all_ones(numbers.sums(weights, across=True)):
+        return "Each column of yours sums to 1, and each row should."
+    found = ", ".join(f"{value:.3f}" for value in numbers.sums(weights)[:4])
+    return f"The rows of yours sum to {found}; each should sum to 1."
+
+
+def _scaling(steps: Sequence[Step], last: int) -> int:
+    """The step up to ``last`` that multiplies what came before it; or else ``last``."""
+    for place in range(1, last + 1):
+        if numbers.factor(steps[place].value, steps[place - 1].value) is not None:
+            return place
+    return last
+
+
+def _blocking(steps: Sequence[Step], last: int) -> int:
+    """The first step up to ``last`` that blocks anything; or else the one after it."""
+    for place in range(last + 1):
+        if min(_flat(steps[place].value)) <= numbers.BLOCKED:
+            return place
+    return last + 1
+
+
+def _named(steps: Sequence[Step], first: int, last: int) -> str:
+    names = [f"step {place + 1} ({steps[place].name})" for place in range(first, last + 1)]
+    real = [
+        name
+        for name, place in zip(names, range(first, last + 1), strict=True)
+        if not numbers.close(steps[place].value, steps[place - 1].value)
+    ]
+    return " and ".join(real)
+
+
+def _of_blocking(opened: int, closed: int, places: int) -> str:
+    if opened and opened + closed == places:
+        return "Just what should be blocked is seen, and all else is blocked: the other way round."
+    parts = []
+    if opened:
+        parts.append(f"{_places(opened)} seen and should be blocked")
+    if closed:
+        parts.append(f"{_places(closed)} blocked and should be seen")
+    return f"{', and '.join(parts)}."
+
+
+def _places(count: int) -> str:
+    return "1 place is" if count == 1 else f"{count} places are"
+
+
+def _flat(value: Numbers) -> list[float]:
+    return [number for row in numbers.rows(value) for number in row]

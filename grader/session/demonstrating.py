@@ -1,0 +1,63 @@
+"""A submission on the examples of its handout, and on nothing else."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+from grader.course.submission import NotGradable
+from grader.sandbox import loading
+from grader.sandbox.client import ForkServer
+from grader.sandbox.errors import WorkerLost
+from grader.session.bench import Bench
+from grader.session.evidence import Demonstration as Run
+from grader.session.evidence import demonstrations, plain_numbers
+from grader.session.grading import job_assignment, job_bench
+from grader.session.outcomes import outcome_of
+from grader.session.protocol import Demonstrated, Demonstration, Job
+
+DIGITS = 8
+
+
+def demonstrate(job: Job, server: ForkServer) -> Demonstrated:
+    """Run the demonstrations of the public suite; every worker is dead when this returns.
+
+    Raises CourseError for a broken course, GraderFault or SandboxError where the grader failed.
+    """
+    assignment, earlier, later = job_assignment(job)
+    suite = loading.load(str(assignment.public_suite), "grader_demonstrations")
+    found = demonstrations(suite)
+    with contextlib.ExitStack() as staging:
+        try:
+            bench = job_bench(job, assignment, earlier, later, server, staging)
+        except NotGradable as problem:
+            return Demonstrated(message=str(problem))
+        bench.constants.keep(suite)
+        try:
+            return Demonstrated(
+                demonstrations=[_demonstration(bench, title, run) for title, run in found.items()]
+            )
+        finally:
+            bench.discard()
+            server.kill_all()
+
+
+def _demonstration(bench: Bench, title: str, run: Run) -> Demonstration:
+    shown = Demonstration(title=title)
+    if bench.assignment.reference is not None:
+        shown.expected = _plain(run(bench.reference))
+    try:
+        bench.begin(title)
+        with bench.inputs_closed():
+            shown.yours = _plain(run(bench.student))
+    except Exception as error:
+        outcome = outcome_of(error, bench.submission)
+        shown.message = " ".join(part for part in (outcome.message, outcome.detail) if part)
+        if isinstance(error, WorkerLost):
+            bench.discard()
+    bench.constants.restore()
+    return shown
+
+
+def _plain(results: dict[str, Any]) -> dict[str, Any]:
+    return {name: plain_numbers(tensor, DIGITS) for name, tensor in results.items()}

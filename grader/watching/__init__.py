@@ -1,0 +1,1 @@
+"""Grading whenever something is saved: what changed, and the newest verdict on it."""
