@@ -93,11 +93,9 @@ class _Measure:
     def right_answers(self) -> list[VariantEntry]:
         """The reference and the accepted variants, each under every seed: what they lost."""
         self.accepted = len(self._catalogue.accepted)
-        runs = [
-            (name, source, seed)
-            for name, source in self._catalogue.right_answers()
-            for seed in self._seeds
-        ]
+        sources = self._catalogue.right_answers
+        sources |= {f"the neutral edit {n.slug}": self._build(n) for n in self._catalogue.neutral}
+        runs = [(name, source, seed) for name, source in sources.items() for seed in self._seeds]
         outcomes = spread(lambda run: self._run(run[1], run[2]), runs)
         return [
             VariantEntry(name=name, check=check, seed=seed, message=_said(outcome))

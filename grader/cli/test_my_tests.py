@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     "--timeout",
     type=click.FloatRange(0, min_open=True),
     metavar="SECONDS",
-    help="What one run of the tests may take.",
+    help="What one test may take.",
 )
 @options.sandbox
 @output.show_option

@@ -83,13 +83,10 @@ class Catalogue:
         """Right answers written otherwise than the reference: their sources, by file name."""
         return {path.name: path.read_text("utf-8") for path in sorted(self._accepted.glob("*.py"))}
 
-    def right_answers(self) -> Iterator[tuple[str, str]]:
-        """Names and sources of all that is known to be right, the reference first."""
-        yield "the reference", self.source
-        yield from self.accepted.items()
-        for edit in self.neutral:
-            if (source := self.build(edit)) is not None:
-                yield f"the neutral edit {edit.slug}", source
+    @property
+    def right_answers(self) -> dict[str, str]:
+        """Sources of what is right beyond doubt, by name, the reference first."""
+        return {"the reference": self.source, **self.accepted}
 
     def __getitem__(self, slug: str) -> Fault:
         return self._faults[slug]

@@ -24,7 +24,7 @@ class Job(msgspec.Struct, kw_only=True):
     seed: int
     sandbox: SandboxMode = "auto"
     seconds: float | None = None
-    """What one run may take; overrides the assignment's limit of a check."""
+    """What one test may take; overrides the assignment's limit of a check."""
 
 
 class Step(msgspec.Struct, tag=True, tag_field="is", kw_only=True):

@@ -71,7 +71,7 @@ class Asked(FromTests):
 
 
 class Ended(FromTests):
-    """One test has ended; ``line`` is the last of the student's own that it came to."""
+    """One test has ended; ``line`` is that of the test which it came to."""
 
     test: str
     outcome: Literal["passed", "failed", "skipped"]

@@ -63,7 +63,7 @@ class Runner:
         seconds: float,
         deadline: float,
     ) -> None:
-        """``nowhere`` is an empty folder; one run may take ``seconds``, all until ``deadline``."""
+        """``nowhere`` is an empty folder; one test may take ``seconds``, all runs until ``deadline``."""
         self._assignment = assignment
         self._tests = tests
         self._nowhere = nowhere
@@ -78,10 +78,11 @@ class Runner:
     def out_of_time(self) -> bool:
         return time.monotonic() >= self._deadline
 
-    def run(self, server: ForkServer, source: str, *, seed: int, until_failure: bool) -> Run:
+    def run(self, server: ForkServer, source: str, *, seed: int, until_failure: bool) -> Run | None:
         """Run the tests on the component ``source``; they cannot tell what it is for.
 
-        With ``until_failure`` their worker is ended by the first test that fails.
+        With ``until_failure`` their worker is ended by the first test that fails. None if the time
+        for all runs was up before this one had come to its end.
         """
         run = Run(ended=[], problem="")
         component = self._spawn(server, self._nowhere)
@@ -97,12 +98,13 @@ class Runner:
                 if self._sandbox == "require":
                     refuse(ready.missing)
                 self.ready = self.ready or ready
-            deadline = min(time.monotonic() + self._seconds, self._deadline)
-            self._relay(tests, component, run, seed, until_failure, deadline)
+            self._relay(tests, component, run, seed, until_failure)
         except WorkerTimeout:
-            run.problem = f"The tests did not come to an end within {self._seconds:g} s."
+            if self.out_of_time:
+                return None
+            run.problem = f"{_next_after(run)} did not come to its end in time."
         except WorkerLost as lost:
-            run.problem = f"The process that ran the tests ended before they did: {lost.how}."
+            run.problem = f"{_next_after(run)} ended the process that ran it: {lost.how}."
         finally:
             tests.discard()
             component.discard()
@@ -115,8 +117,9 @@ class Runner:
         run: Run,
         seed: int,
         until_failure: bool,
-        deadline: float,
     ) -> None:
+        # Until the first test has ended, the file is imported too.
+        deadline = self._in(self._assignment.limits.import_seconds + self._seconds)
         request: msgspec.Struct = RunTests(
             path=str(self._tests),
             module=self._module,
@@ -137,6 +140,7 @@ class Runner:
                         run.problem = f"There are more than {MOST_TESTS} tests."
                         return
                     request, data = GoOn(), b""
+                    deadline = self._in(self._seconds)
                 case AllEnded():
                     run.problem = said.problem[:MAX_MESSAGE]
                     return
@@ -144,11 +148,14 @@ class Runner:
                     run.problem = "The tests took the runner's place and said what it never says."
                     return
 
+    def _in(self, seconds: float) -> float:
+        return min(time.monotonic() + seconds, self._deadline)
+
     def _spawn(self, server: ForkServer, folder: Path) -> Worker:
         limits = self._assignment.limits
         confinement = Confinement(
             memory_bytes=limits.memory_bytes,
-            cpu_seconds=int(self._seconds) + 1,
+            cpu_seconds=int(limits.submission_seconds) + 1,
             without=OFF if self._sandbox == "off" else [],
         )
         worker = server.spawn(folder, confinement)
@@ -181,6 +188,11 @@ def _ask(
         # Where it was raised is a line of the source.
         reply = msgspec.structs.replace(reply, frame=None)
     return Answered(reply=reply, random=random), data
+
+
+def _next_after(run: Run) -> str:
+    """Words for the test that was running when the last word came."""
+    return f"The test after {run.ended[-1].test}" if run.ended else "The file or its first test"
 
 
 def _cut(ended: Ended) -> Ended:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,24 @@ from grader.sandbox.objects import sendable
 from grader.session.errors import StudentError
 
 MAX_TEXT = 2000
+_NEEDLESS = (
+    "cacheprovider",
+    "debugging",
+    "doctest",
+    "faulthandler",
+    "junitxml",
+    "legacypath",
+    "logging",
+    "pastebin",
+    "setuponly",
+    "setupplan",
+    "stepwise",
+    "threadexception",
+    "tmpdir",
+    "unraisableexception",
+    "warnings",
+)
+"""Plugins of pytest's that take time at each start, or write files, which tests cannot here."""
 _ARGUMENTS = (
     f"-c{os.devnull}",
     "--import-mode=importlib",
@@ -26,12 +45,7 @@ _ARGUMENTS = (
     "--capture=no",
     "--tb=no",
     "-qq",
-    "-pno:cacheprovider",
-    "-pno:faulthandler",
-    "-pno:logging",
-    "-pno:unraisableexception",
-    "-pno:threadexception",
-    "-pno:warnings",
+    *(f"-pno:{plugin}" for plugin in _NEEDLESS),
 )
 _requests: msgspec.msgpack.Decoder[ToWorker] = msgspec.msgpack.Decoder(ToWorker)
 
@@ -115,12 +129,13 @@ class _Teller:
         return report
 
     def _explain(self, error: BaseException) -> tuple[str, int]:
-        """What an error says, and the last line of the student's file that it passed through."""
-        line, trace = 0, error.__traceback__
-        while trace is not None:
-            if trace.tb_frame.f_code.co_filename == str(self._path):
-                line = trace.tb_lineno
-            trace = trace.tb_next
+        """What an error says, and the line of the student's file that led to it.
+
+        It may have been raised in a helper: where the test called that says more.
+        """
+        passed = traceback.walk_tb(error.__traceback__)
+        own = (line for frame, line in passed if frame.f_code.co_filename == str(self._path))
+        line = next(own, 0)
         said = str(error)
         if not isinstance(error, AssertionError | StudentError | pytest.fail.Exception):
             said = f"{type(error).__name__}: {said}"
