@@ -25,6 +25,13 @@ if TYPE_CHECKING:
     metavar="PERCENT",
     help="Exit with 1 if less than this share of the faults is caught.",
 )
+@click.option(
+    "--faults",
+    "most_faults",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Try at most so many faults, drawn by lot (default: all).",
+)
 @options.seed
 @click.option(
     "--timeout",
@@ -42,6 +49,7 @@ def command(
     course: str | None,
     destination: str | None,
     fail_under: float | None,
+    most_faults: int | None,
     seed: int | None,
     timeout: float | None,
     sandbox: SandboxMode,
@@ -73,6 +81,7 @@ def command(
             seed=secrets.randbits(53) if seed is None else seed,
             sandbox=sandbox,
             seconds=timeout,
+            most_faults=most_faults,
         )
         with output.progress() as bar:
             bar.start(assignment)

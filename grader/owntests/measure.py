@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from grader.course.finding import read_code, suffix_of
-from grader.course.model import Assignment, NotGradable
+from grader.course.model import Assignment, CourseError, NotGradable
 from grader.course.source import MAX_TEXT_BYTES, SourceFile
 from grader.course.tree import read_regular, shown
 from grader.diagnosis.catalogue import Catalogue
@@ -38,17 +38,19 @@ def measure(
     seed: int,
     sandbox: SandboxMode = "auto",
     seconds: float | None = None,
+    most_faults: int | None = None,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Thoroughness:
     """Run the file ``tests`` on every variant, as many at once as there are ``servers``.
 
-    ``seconds`` is what one test may take. Raises NotGradable for a file that cannot be run,
+    ``seconds`` is what one test may take; of more than ``most_faults`` so many are
+    drawn by lot. Raises NotGradable for a file that cannot be run,
     CourseError for a course without reference or faults.
     """
     started_at, started = datetime.now(UTC), time.monotonic()
     refuse_readable([tests, assignment.reference])
     file = _read(tests, assignment)
-    variants = _variants(assignment)
+    variants = _variants(assignment, most_faults, random.Random(seed))
     limits = assignment.limits
     with tempfile.TemporaryDirectory(prefix="grader-") as name:
         folder = Path(name)
@@ -104,15 +106,20 @@ def _read(path: Path, assignment: Assignment) -> SourceFile:
     return SourceFile.of(code, data, name=name, module=_MODULE)
 
 
-def _variants(assignment: Assignment) -> list[Variant]:
-    """Right answers, and the faults that tests can see, in the order of the catalogue."""
+def _variants(assignment: Assignment, most_faults: int | None, lot: random.Random) -> list[Variant]:
+    """Right answers, and faults that tests can see; the reference is the first."""
     catalogue = Catalogue(assignment)
-    variants = [Variant(name, source) for name, source in catalogue.right_answers.items()]
+    right = [Variant(name, source) for name, source in catalogue.right_answers.items()]
+    faults = []
     for fault in catalogue:
         source = catalogue.build(fault)
         if source is not None and kind_of(fault.fails) is not None:
-            variants.append(Variant(fault.slug, source, fault))
-    return variants
+            faults.append(Variant(fault.slug, source, fault))
+    if not faults:
+        raise CourseError(f"{assignment.id}: there is no fault that tests could catch")
+    if most_faults is not None and len(faults) > most_faults:
+        faults = lot.sample(faults, most_faults)
+    return [*right, *faults]
 
 
 class _Rounds:

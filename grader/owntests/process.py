@@ -53,6 +53,7 @@ def main() -> None:
             seed=job.seed,
             sandbox=job.sandbox,
             seconds=job.seconds,
+            most_faults=job.most_faults,
             on_progress=lambda done, total: say(Step(done=done, total=total)),
         )
         say(Measured(result=found))

@@ -190,7 +190,7 @@ def test_gradients(inputs, mask, which, masked):
 
 
 def test_inputs_stay(inputs, mask):
-    for allowed in (mask, mask.long()):
+    for allowed in (mask, mask.long(), mask.long() * 7):
         before = [x.clone() for x in (*inputs, allowed)]
         attend(*inputs, mask=allowed)
         for now, then in zip((*inputs, allowed), before, strict=True):

@@ -21,10 +21,9 @@ def inputs():
     return torch.randn(B, T, C), torch.randn(B, S, C), torch.randn(B, S, C)
 
 
-def filled(module):
-    """Set weights that are all different, by the names of the handout."""
+def filled(module, width=C):
+    """Set weights that are all different. A right answer may keep them in other layers."""
     weights = {}
-    width = module.W_q.weight.shape[0]
     for name in ("W_q", "W_k", "W_v", "W_o"):
         weights[f"{name}.weight"] = torch.randn(width, width) / math.sqrt(width)
         weights[f"{name}.bias"] = torch.zeros(width)
@@ -93,7 +92,7 @@ def test_mask_of_items_where_items_are_as_many_as_heads(inputs):
 @pytest.mark.parametrize(("b", "t", "s", "heads", "width"), [(1, 1, 1, 1, 1), (1, 4, 5, 2, 2), (3, 1, 5, 1, 4), (3, 4, 4, 4, 12)])
 def test_sizes(b, t, s, heads, width):
     torch.manual_seed(5)
-    module = filled(MultiHeadAttention(embed_dim=width, num_heads=heads)).eval()
+    module = filled(MultiHeadAttention(embed_dim=width, num_heads=heads), width).eval()
     inputs = torch.randn(b, t, width), torch.randn(b, s, width), torch.randn(b, s, width)
     close(module(*inputs), expected(module, *inputs))
 
@@ -193,7 +192,6 @@ def test_every_parameter_is_trained(inputs):
     output, _ = module(*inputs)
     output.square().sum().backward()
     parameters = list(module.parameters())
-    assert sum(p.dim() == 2 for p in parameters) >= 1
     assert sum(p.numel() for p in parameters if p.dim() > 1) == 4 * C * C
     for parameter in parameters:
         if parameter.dim() > 1:
