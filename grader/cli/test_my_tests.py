@@ -85,7 +85,7 @@ def command(
         )
         with output.progress() as bar:
             bar.start(assignment)
-            found = run(job, bar.advance)
+            found = run(job, lambda step: bar.count(step.done, step.total))
     except CourseError as error:
         raise GradeError(str(error)) from None
     except OwnTestsError as error:

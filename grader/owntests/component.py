@@ -18,7 +18,10 @@ from grader.sandbox.messages import (
     Attribute,
     Backward,
     Call,
+    Convert,
     Done,
+    Inspect,
+    LoadWeights,
     Raised,
     Request,
     Unusable,
@@ -68,8 +71,10 @@ class Component(Executor):
             case Attribute():
                 thing = self._objects[request.handle]
                 return self._is_own(thing) and not request.name.startswith("_")
+            case Inspect() | LoadWeights() | Convert():
+                return isinstance(self._objects[request.handle], torch.nn.Module)
             case _:
-                return isinstance(self._objects[request.handle], torch.nn.Module)  # type: ignore[union-attr]
+                return False
 
     def _owns(self, assigned: list[Assigned]) -> bool:
         return all(isinstance(self._objects[one.handle], torch.nn.Module) for one in assigned)

@@ -63,7 +63,7 @@ class Runner:
         seconds: float,
         deadline: float,
     ) -> None:
-        """``nowhere`` is an empty folder; one test may take ``seconds``, all runs until ``deadline``."""
+        """One test may take ``seconds``, all runs until ``deadline``; ``nowhere`` is empty."""
         self._assignment = assignment
         self._tests = tests
         self._nowhere = nowhere

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import traceback
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -72,11 +72,11 @@ def run(sock: socket.socket, request: RunTests) -> None:
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     # Without these two it would look into folders above, which are closed.
     folder = [f"--rootdir={path.parent}", f"--confcutdir={path.parent}"]
-    code = pytest.main([*_ARGUMENTS, *folder, str(path)], plugins=[teller])
+    code = int(pytest.main([*_ARGUMENTS, *folder, str(path)], plugins=[teller]))
     frames.send(sock, AllEnded(problem=teller.problem or _PROBLEMS.get(code, "")))
 
 
-_PROBLEMS = {
+_PROBLEMS: dict[int, str] = {
     pytest.ExitCode.NO_TESTS_COLLECTED: "There is no test in it: a test is a function whose name "
     "begins with test_.",
     pytest.ExitCode.INTERRUPTED: "The run was interrupted.",
@@ -96,7 +96,7 @@ class _Teller:
         self._ended = Ended(test="", outcome="passed")
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_make_collect_report(self, collector: pytest.Collector) -> Iterator[None]:
+    def pytest_make_collect_report(self, collector: pytest.Collector) -> Generator[None, Any, Any]:
         report: Any = yield
         if report.failed and report.call is not None and report.call.excinfo is not None:
             error = report.call.excinfo.value
@@ -109,7 +109,7 @@ class _Teller:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[Any]
-    ) -> Iterator[None]:
+    ) -> Generator[None, Any, Any]:
         report: Any = yield
         if report.when == "setup":
             self._ended = Ended(test=_sendable(item.name), outcome="passed")

@@ -28,8 +28,9 @@ _encoder = msgspec.msgpack.Encoder()
 def start(live: worker.Life = worker.serve) -> tuple[int, socket.socket]:
     """Fork the fork server off this process, which should hold no secret yet.
 
-    Its workers do what ``live`` says. Returns its process id and the socket that commands go to. Raises SandboxError where this
-    process has more than one thread: a forked child of such a process can hang.
+    Its workers do what ``live`` says. Returns its process id and the socket that commands go to.
+    Raises SandboxError where this process has more than one thread: a forked child of such a
+    process can hang.
     """
     if len(os.listdir("/proc/self/task")) != 1:
         raise SandboxError("the fork server has to be started from a process with one thread")

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-
 from grader.course.loading import load_course
 from grader.owntests.measure import measure
 from grader.owntests.model import Thoroughness

@@ -54,10 +54,16 @@ def test_values(inputs):
 
 
 @pytest.mark.parametrize("lead", [(), (1,), (2,), (2, 3), (2, 1, 3)])
-@pytest.mark.parametrize(("t", "s", "d", "dv"), [(4, 5, 6, 7), (1, 5, 6, 7), (4, 1, 1, 1), (5, 5, 5, 5)])
+@pytest.mark.parametrize(
+    ("t", "s", "d", "dv"), [(4, 5, 6, 7), (1, 5, 6, 7), (4, 1, 1, 1), (5, 5, 5, 5)]
+)
 def test_sizes(lead, t, s, d, dv):
     torch.manual_seed(2)
-    query, key, value = torch.randn(*lead, t, d), torch.randn(*lead, s, d), torch.randn(*lead, s, dv)
+    query, key, value = (
+        torch.randn(*lead, t, d),
+        torch.randn(*lead, s, d),
+        torch.randn(*lead, s, dv),
+    )
     close(attend(query, key, value), expected(query, key, value))
     allowed = torch.rand(t, s) < 0.6
     allowed[:, 0] = True
@@ -75,7 +81,8 @@ def test_any_integer_but_zero_allows(inputs, mask, number):
 
 
 @pytest.mark.parametrize(
-    "shape", [(S,), (1, S), (T, 1), (T, S), (2, 1, 1, S), (3, T, S), (2, 1, T, S), (2, 3, T, S), (1, 1)]
+    "shape",
+    [(S,), (1, S), (T, 1), (T, S), (2, 1, 1, S), (3, T, S), (2, 1, T, S), (2, 3, T, S), (1, 1)],
 )
 @pytest.mark.parametrize("kind", [torch.bool, torch.int64])
 def test_masks_broadcast(inputs, shape, kind):

@@ -33,7 +33,10 @@ def filled(module, width=C):
 
 
 def expected(module, query, key, value, mask=None):
-    layers = {name: module.given[f"{name}.weight"].to(query.dtype) for name in ("W_q", "W_k", "W_v", "W_o")}
+    layers = {
+        name: module.given[f"{name}.weight"].to(query.dtype)
+        for name in ("W_q", "W_k", "W_v", "W_o")
+    }
     query, key, value = query @ layers["W_q"].T, key @ layers["W_k"].T, value @ layers["W_v"].T
     heads = heads_of(module)
     size = query.shape[-1] // heads
@@ -89,7 +92,10 @@ def test_mask_of_items_where_items_are_as_many_as_heads(inputs):
     close(module(*inputs, mask=mask), expected(module, *inputs, mask))
 
 
-@pytest.mark.parametrize(("b", "t", "s", "heads", "width"), [(1, 1, 1, 1, 1), (1, 4, 5, 2, 2), (3, 1, 5, 1, 4), (3, 4, 4, 4, 12)])
+@pytest.mark.parametrize(
+    ("b", "t", "s", "heads", "width"),
+    [(1, 1, 1, 1, 1), (1, 4, 5, 2, 2), (3, 1, 5, 1, 4), (3, 4, 4, 4, 12)],
+)
 def test_sizes(b, t, s, heads, width):
     torch.manual_seed(5)
     module = filled(MultiHeadAttention(embed_dim=width, num_heads=heads), width).eval()
@@ -171,7 +177,9 @@ def test_dropout_in_training(inputs):
 def test_dropout_acts_on_the_weights():
     module = filled(MultiHeadAttention(embed_dim=C, num_heads=H, dropout=0.5)).train()
     eye = {f"{name}.weight": torch.eye(C) for name in ("W_q", "W_k", "W_v", "W_o")}
-    module.load_weights(eye | {f"{name}.bias": torch.zeros(C) for name in ("W_q", "W_k", "W_v", "W_o")})
+    module.load_weights(
+        eye | {f"{name}.bias": torch.zeros(C) for name in ("W_q", "W_k", "W_v", "W_o")}
+    )
     x = torch.ones(1, 1, C)
     torch.manual_seed(7)
     seen = torch.cat([module(x, x, x)[0].view(H, C // H) for _ in range(40)])
@@ -209,14 +217,21 @@ def test_gradients_of_inputs(module, inputs, which):
     got = torch.autograd.grad((got * along).sum(), mine, allow_unused=True)
     wanted = torch.autograd.grad((wanted * along).sum(), theirs, allow_unused=True)
     for g, w in zip(got, wanted, strict=True):
-        torch.testing.assert_close(torch.zeros(()) if g is None else g, torch.zeros(()) if w is None else w, atol=1e-4, rtol=1e-4)
+        torch.testing.assert_close(
+            torch.zeros(()) if g is None else g,
+            torch.zeros(()) if w is None else w,
+            atol=1e-4,
+            rtol=1e-4,
+        )
 
 
 def test_nothing_surrounds_it(inputs):
     module = MultiHeadAttention(embed_dim=C, num_heads=H).eval()
     zero = {f"{name}.weight": torch.eye(C) for name in ("W_q", "W_k", "W_v")}
     zero["W_o.weight"] = torch.zeros(C, C)
-    module.load_weights(zero | {f"{name}.bias": torch.zeros(C) for name in ("W_q", "W_k", "W_v", "W_o")})
+    module.load_weights(
+        zero | {f"{name}.bias": torch.zeros(C) for name in ("W_q", "W_k", "W_v", "W_o")}
+    )
     assert module(*inputs)[0].abs().max() == 0
 
 
