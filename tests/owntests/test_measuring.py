@@ -159,7 +159,7 @@ def test_points_are_a_share_rounded_down_and_none_for_tests_that_reject_what_is_
         "[tests]\npoints = 10\n"
     }
     zero = (
-        "import torch\nfrom scale import scale\ndef test_a():\n    assert scale(torch.zeros(1)) == "
+        "import torch\nfrom scale import scale\ndef test_a():\n    assert scale(torch.zeros(1)) =="
     )
     scores = [hand_in(text, course=course).score for text in (THOROUGH, f"{zero}1\n", f"{zero}2\n")]
     assert [(score.earned, score.possible) for score in scores] == [(10, 10), (3, 10), (0, 10)]
