@@ -92,14 +92,10 @@ class _Measure:
 
     def right_answers(self) -> list[VariantEntry]:
         """The reference and the accepted variants, each under every seed: what they lost."""
-        assert self._assignment.reference is not None
-        folder = self._assignment.reference.parent / "accepted"
-        paths = sorted(folder.glob("*.py"))
-        self.accepted = len(paths)
-        sources = [("the reference", self._source)]
-        sources += [(path.name, path.read_text("utf-8")) for path in paths]
-        sources += [(f"the neutral edit {n.slug}", self._build(n)) for n in self._catalogue.neutral]
-        runs = [(name, source, seed) for name, source in sources for seed in self._seeds]
+        self.accepted = len(self._catalogue.accepted)
+        sources = self._catalogue.right_answers
+        sources |= {f"the neutral edit {n.slug}": self._build(n) for n in self._catalogue.neutral}
+        runs = [(name, source, seed) for name, source in sources.items() for seed in self._seeds]
         outcomes = spread(lambda run: self._run(run[1], run[2]), runs)
         return [
             VariantEntry(name=name, check=check, seed=seed, message=_said(outcome))

@@ -85,7 +85,11 @@ class Bar:
 
     def advance(self, event: Progressed) -> None:
         """A check has ended."""
-        self.progress.update(self._task, total=event.total, completed=event.done)
+        self.count(event.done, event.total)
+
+    def count(self, done: int, total: int) -> None:
+        """So much is done."""
+        self.progress.update(self._task, total=total, completed=done)
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from .late import read_late
-from .model import Assignment, Course, CourseError, Export, Limits, Signature
+from .model import Assignment, Course, CourseError, Export, Limits, OwnTests, Signature
 from .toml_file import TomlFile, nearest
 
 ASSIGNMENTS = "assignments"
@@ -37,6 +37,7 @@ class _AssignmentFile(msgspec.Struct):
     file: str | None = None
     forbidden: list[str] = []
     limits: dict[str, Any] = {}
+    tests: dict[str, Any] = {}
 
 
 def find_course(start: Path) -> Path:
@@ -164,6 +165,7 @@ def _load_assignment(root: Path, id: str, course_limits: dict[str, Any]) -> Assi
         exports=_exports(file, described.exports),
         forbidden=described.forbidden,
         limits=msgspec.convert(_limits(file, course_limits, described.limits), Limits),
+        own_tests=_own_tests(file, described.tests),
         directory=directory,
         public_suite=directory / PUBLIC_SUITE,
         hidden_suite=hidden if hidden.is_file() else None,
@@ -175,6 +177,12 @@ def _limits(file: TomlFile, base: dict[str, Any], own: dict[str, Any]) -> dict[s
     file.struct(["limits"], own, Limits)
     file.positive(["limits"], own)
     return base | own
+
+
+def _own_tests(file: TomlFile, own: dict[str, Any]) -> OwnTests:
+    own_tests = file.struct(["tests"], own, OwnTests)
+    file.positive(["tests"], own)
+    return own_tests
 
 
 def _exports(file: TomlFile, described: dict[str, Any]) -> dict[str, Export]:

@@ -36,6 +36,13 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Beyond what the process holds once torch is imported."""
 
 
+class OwnTests(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What students' own tests of a component count; ``[tests]`` in ``assignment.toml``."""
+
+    points: int | None = None
+    """For tests that catch every fault; None: they are not scored."""
+
+
 class Signature(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How one callable is called, and what it gives back."""
 
@@ -67,6 +74,7 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
     forbidden: list[str] = []
     """Dotted names of calls that the component may not use, and options such as ``enable_gqa=``."""
     limits: Limits = Limits()
+    own_tests: OwnTests = OwnTests()
     directory: Path
     """``assignments/<id>``."""
     public_suite: Path

@@ -62,6 +62,7 @@ class Catalogue:
         if assignment.reference is None:
             raise CourseError(f"{assignment.id}: faults need the reference, which is not here")
         self.source = assignment.reference.read_text("utf-8")
+        self._accepted = assignment.reference.parent / "accepted"
         self._spans: dict[str, list[tuple[int, int, str]]] = {}
         path = assignment.reference.parent / FILE
         self._faults = {} if not path.exists() else self._load(path)
@@ -76,6 +77,16 @@ class Catalogue:
     def neutral(self) -> list[Fault]:
         """Edits that leave a right answer right, such as another fill for blocked scores."""
         return [fault for fault in self._faults.values() if fault.neutral]
+
+    @property
+    def accepted(self) -> dict[str, str]:
+        """Right answers written otherwise than the reference: their sources, by file name."""
+        return {path.name: path.read_text("utf-8") for path in sorted(self._accepted.glob("*.py"))}
+
+    @property
+    def right_answers(self) -> dict[str, str]:
+        """Sources of what is right beyond doubt, by name, the reference first."""
+        return {"the reference": self.source, **self.accepted}
 
     def __getitem__(self, slug: str) -> Fault:
         return self._faults[slug]

@@ -19,7 +19,7 @@ class ReportError(Exception):
     """A file that is not a report, or a place where none can be written; the text says which."""
 
 
-def encode(report: Report | CourseReport) -> bytes:
+def encode(report: msgspec.Struct) -> bytes:
     """``report`` as indented JSON in UTF-8, with a line end.
 
     Lone surrogates, which UTF-8 cannot hold and a student can print, become their escapes. What a

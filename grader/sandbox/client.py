@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -29,7 +29,6 @@ from grader.sandbox.messages import (
     Reap,
     Reaped,
     Reply,
-    Request,
     Spawn,
     Spawned,
     Unusable,
@@ -61,10 +60,12 @@ class ForkServer:
         process: subprocess.Popen[bytes] | None = None,
         *,
         staging: Path | None = None,
+        replies: msgspec.msgpack.Decoder[Any] = _replies,
     ) -> None:
         self.staging = staging
         """Below this, staged files are to lie; None for the system's temporary folder."""
         self._control = control
+        self._replies = replies
         self._process = process
         self._ending: list[int] = []
 
@@ -108,7 +109,7 @@ class ForkServer:
         ending, self._ending = self._ending, []
         for pid in ending:
             self.reap(pid)
-        return Worker(self, answer.pid, descriptors[0], ours, read_end)
+        return Worker(self, answer.pid, descriptors[0], ours, read_end, self._replies)
 
     def reap(self, pid: int) -> int:
         """Wait for a killed worker and return its wait status."""
@@ -148,7 +149,13 @@ class Worker:
     """One confined process with one student's code. Whatever it says is only a claim."""
 
     def __init__(
-        self, server: ForkServer, pid: int, pidfd: int, sock: socket.socket, output: int
+        self,
+        server: ForkServer,
+        pid: int,
+        pidfd: int,
+        sock: socket.socket,
+        output: int,
+        replies: msgspec.msgpack.Decoder[Any],
     ) -> None:
         self.pid = pid
         self.requests = 0
@@ -157,11 +164,12 @@ class Worker:
         self._pidfd = pidfd
         self._sock = sock
         self._output = output
+        self._replies = replies
         self._lost: WorkerLost | None = None
         self._kept = bytearray()
         self._dropped = False
         self.keep_output = 64 * 1024
-        self._announced: Request | None = None
+        self._announced: msgspec.Struct | None = None
         sock.setblocking(False)
         os.set_blocking(output, False)
         self._reader = frames.DeadlineReader(sock, output, self._drain)
@@ -181,12 +189,12 @@ class Worker:
             raise SandboxError("a worker started with an answer that makes no sense")
         return ready
 
-    def announce(self, request: Request) -> None:
+    def announce(self, request: msgspec.Struct) -> None:
         """Have ``request``, whose reply is Done, go before the next one; it replaces an earlier."""
         self._announced = request
 
     def request(
-        self, request: Request, blob: bytes | bytearray, expected: type[R], deadline: float
+        self, request: msgspec.Struct, blob: bytes | bytearray, expected: type[R], deadline: float
     ) -> tuple[R | Raised | Unusable, bytearray]:
         """Send one request and return its reply and blob.
 
@@ -257,10 +265,10 @@ class Worker:
         os.close(self._output)
         self._output = -1
 
-    def _receive(self, deadline: float) -> tuple[Reply, bytearray]:
+    def _receive(self, deadline: float) -> tuple[Any, bytearray]:
         self._reader.deadline = deadline
         try:
-            return frames.receive(self._sock, _replies, self._reader.fill)
+            return frames.receive(self._sock, self._replies, self._reader.fill)
         except (TimeoutError, EOFError, OSError, ProtocolError) as error:
             raise self._end(error) from None
 
@@ -295,7 +303,7 @@ class Worker:
         return True
 
 
-def _frame(request: Request, blob_size: int = 0) -> bytes:
+def _frame(request: msgspec.Struct, blob_size: int = 0) -> bytes:
     """A request as it is sent, up to its blob."""
     body = _encoder.encode(request)
     return frames.LENGTHS.pack(len(body), blob_size) + body

@@ -9,7 +9,8 @@ import random
 import signal
 import socket
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import msgspec
 import torch
@@ -24,11 +25,12 @@ _commands: msgspec.msgpack.Decoder[Command] = msgspec.msgpack.Decoder(Command)
 _encoder = msgspec.msgpack.Encoder()
 
 
-def start(*, parent: int | None = None) -> tuple[int, socket.socket]:
+def start(live: worker.Life = worker.serve) -> tuple[int, socket.socket]:
     """Fork the fork server off this process, which should hold no secret yet.
 
-    Returns its process id and the socket that commands go to. Raises SandboxError where this
-    process has more than one thread: a forked child of such a process can hang.
+    Its workers do what ``live`` says. Returns its process id and the socket that commands go to.
+    Raises SandboxError where this process has more than one thread: a forked child of such a
+    process can hang.
     """
     if len(os.listdir("/proc/self/task")) != 1:
         raise SandboxError("the fork server has to be started from a process with one thread")
@@ -42,7 +44,7 @@ def start(*, parent: int | None = None) -> tuple[int, socket.socket]:
     try:
         ours.close()
         warm_up()
-        serve(theirs, parent=me)
+        serve(theirs, parent=me, live=live)
         status = 0
     finally:
         os._exit(status)
@@ -59,7 +61,13 @@ def warm_up() -> None:
     (nowhere @ nowhere / 2.0).softmax(-1)
 
 
-def serve(control: socket.socket, *, parent: int, isolation: Sequence[str] = ()) -> None:
+def serve(
+    control: socket.socket,
+    *,
+    parent: int,
+    isolation: Sequence[str] = (),
+    live: worker.Life = worker.serve,
+) -> None:
     """Answer commands until the other side closes; then end with every worker.
 
     ``isolation`` says what holds already for whatever this process does.
@@ -70,6 +78,7 @@ def serve(control: socket.socket, *, parent: int, isolation: Sequence[str] = ())
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _redirect_standard_streams()
     prepared = Prepared(isolation)
+    fork = partial(_fork_worker, control=control, prepared=prepared, live=live)
     gc.collect()
     gc.freeze()
     workers: set[int] = set()
@@ -78,7 +87,7 @@ def serve(control: socket.socket, *, parent: int, isolation: Sequence[str] = ())
         if not message:
             break
         command = _commands.decode(message)
-        answer, pidfd = _answer(command, descriptors, workers, control, prepared)
+        answer, pidfd = _answer(command, descriptors, workers, fork)
         socket.send_fds(control, [_encoder.encode(answer)], [] if pidfd is None else [pidfd])
         for descriptor in [*descriptors, *([] if pidfd is None else [pidfd])]:
             os.close(descriptor)
@@ -89,12 +98,11 @@ def _answer(
     command: Command,
     descriptors: list[int],
     workers: set[int],
-    control: socket.socket,
-    prepared: Prepared,
+    fork: Callable[[Spawn, list[int]], int],
 ) -> tuple[Answer, int | None]:
     match command:
         case Spawn():
-            pid = _fork_worker(command, descriptors, control, prepared)
+            pid = fork(command, descriptors)
             workers.add(pid)
             return Spawned(pid=pid), os.pidfd_open(pid)
         case Reap():
@@ -106,7 +114,11 @@ def _answer(
 
 
 def _fork_worker(
-    spawn: Spawn, descriptors: list[int], control: socket.socket, prepared: Prepared
+    spawn: Spawn,
+    descriptors: list[int],
+    control: socket.socket,
+    prepared: Prepared,
+    live: worker.Life,
 ) -> int:
     me = os.getpid()
     pid = os.fork()
@@ -117,7 +129,7 @@ def _fork_worker(
         control.close()
         random.seed()
         sock = socket.socket(fileno=descriptors[0])
-        worker.run(sock, descriptors[1], spawn, me, prepared)
+        worker.run(sock, descriptors[1], spawn, me, prepared, live)
         status = 0
     except SystemExit as error:
         status = error.code if isinstance(error.code, int) else 1

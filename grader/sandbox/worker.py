@@ -7,6 +7,8 @@ import os
 import socket
 import sys
 import types
+from collections.abc import Callable
+from typing import TypeAlias
 
 import msgspec
 
@@ -15,12 +17,17 @@ from grader.sandbox.confine import Prepared, confine
 from grader.sandbox.executor import Executor
 from grader.sandbox.messages import Probed, Reply, Request, Spawn, Targets, Unusable
 
+Life: TypeAlias = Callable[[socket.socket], None]
+"""What a worker does with its socket once it is confined; it ends when that returns."""
+
 _SOCKET = 3
 _requests: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
 
 
-def run(sock: socket.socket, output: int, spawn: Spawn, parent: int, prepared: Prepared) -> None:
-    """Become a worker in this freshly forked process; returns when the socket closes.
+def run(
+    sock: socket.socket, output: int, spawn: Spawn, parent: int, prepared: Prepared, live: Life
+) -> None:
+    """Become a worker in this freshly forked process, and live as ``live`` does.
 
     ``output`` is the write end of the pipe that takes what the student's code prints.
     """
@@ -33,7 +40,7 @@ def run(sock: socket.socket, output: int, spawn: Spawn, parent: int, prepared: P
     _leave_checking_to_others()
     ready = confine(spawn, parent, prepared)
     frames.send(sock, ready)
-    serve(sock)
+    live(sock)
 
 
 def serve(sock: socket.socket) -> None:

@@ -201,7 +201,7 @@ def submission_bench(
     With ``packed``, ``path`` is a file that holds what ``pack`` gave of it.
     Raises NotGradable, and CourseError for a course that workers could read.
     """
-    _refuse_readable([path, assignment.reference, assignment.hidden_suite])
+    refuse_readable([path, assignment.reference, assignment.hidden_suite])
     if packed:
         submission = unpack(path.read_bytes())
     else:
@@ -228,7 +228,7 @@ def _readable() -> Readable:
     return code_paths()
 
 
-def _refuse_readable(private: list[Path | None]) -> None:
+def refuse_readable(private: list[Path | None]) -> None:
     """Raise CourseError if something private lies where workers have to read code."""
     for path in private:
         if path is not None and _readable().covers(path):

@@ -27,8 +27,9 @@ from grader.report.model import (
     Status,
     SubmissionInfo,
 )
+from grader.sandbox.messages import Ready
 from grader.session.bench import Bench
-from grader.session.protocol import Job
+from grader.session.protocol import Job, SandboxMode
 
 
 def report_on(
@@ -82,13 +83,8 @@ def report_on(
         checks=checks,
         diagnosis=diagnosis,
         output=Output(text=text, truncated=truncated),
-        sandbox=_sandbox_info(job, bench),
-        environment=Environment(
-            grader=grader.__version__,
-            python=platform.python_version(),
-            torch=str(torch.__version__),
-            platform=platform.system(),
-        ),
+        sandbox=_sandbox_of(job, bench),
+        environment=environment(),
         seed=job.seed,
         started_at=started_at.isoformat(timespec="seconds"),
         duration_s=duration,
@@ -107,13 +103,28 @@ def _submission_info(job: Job, submission: Submission | None) -> SubmissionInfo:
     )
 
 
-def _sandbox_info(job: Job, bench: Bench | None) -> SandboxInfo:
+def _sandbox_of(job: Job, bench: Bench | None) -> SandboxInfo:
     """What the first worker said of itself before it had seen any student code."""
     ready = bench.process.ready if bench is not None and bench.process is not None else None
+    return sandbox_info(job.sandbox, ready)
+
+
+def environment() -> Environment:
+    """What this process runs on."""
+    return Environment(
+        grader=grader.__version__,
+        python=platform.python_version(),
+        torch=str(torch.__version__),
+        platform=platform.system(),
+    )
+
+
+def sandbox_info(mode: SandboxMode, ready: Ready | None) -> SandboxInfo:
+    """A worker's confinement as a report says it."""
     if ready is None:
         return SandboxInfo(level="none")
     return SandboxInfo(
-        level="none" if job.sandbox == "off" else "partial" if ready.missing else "full",
+        level="none" if mode == "off" else "partial" if ready.missing else "full",
         enforced=ready.enforced,
         not_enforced=[str(gap) for gap in ready.gaps],
     )

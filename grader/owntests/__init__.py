@@ -1,0 +1,1 @@
+"""Students' own tests of a component, and how many faults they catch."""

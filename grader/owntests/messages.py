@@ -1,0 +1,110 @@
+"""What crosses between the trusted side and the two confined workers of one run.
+
+One worker runs the student's tests, the other holds one variant of the component. They never meet:
+what the tests ask of the component goes to the trusted side, which asks the component.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from grader.course.model import Export
+from grader.sandbox.messages import (
+    Attribute,
+    Backward,
+    Call,
+    Convert,
+    Done,
+    FromWorker,
+    Gradients,
+    Inspect,
+    Inspected,
+    LoadWeights,
+    Raised,
+    Ready,
+    Returned,
+    Unusable,
+)
+
+
+class _Message(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag=True, tag_field="is"):
+    pass
+
+
+Question: TypeAlias = Call | Backward | Attribute | Inspect | LoadWeights | Convert
+"""What tests may ask of the component."""
+Reply: TypeAlias = Returned | Gradients | Inspected | Raised | Unusable
+
+
+# Trusted side to the worker of the tests, and back.
+
+
+class RunTests(_Message):
+    """Run a file of tests, for which a module of this name has these exports."""
+
+    path: str
+    module: str
+    exports: dict[str, Export]
+    seed: int
+
+
+class Answered(_Message):
+    reply: Reply
+    random: bytes
+
+
+class GoOn(_Message):
+    """What was said is noted."""
+
+
+class FromTests(FromWorker, kw_only=True):
+    """Anything that the worker of the tests says, all of which the tests can forge."""
+
+
+class Asked(FromTests):
+    """A question to the component, and the state of the random numbers that it goes on from."""
+
+    question: Question
+    random: bytes
+
+
+class Ended(FromTests):
+    """One test has ended; ``line`` is that of the test which it came to."""
+
+    test: str
+    outcome: Literal["passed", "failed", "skipped"]
+    message: str = ""
+    line: int = 0
+
+
+class AllEnded(FromTests):
+    """Nothing more will be run; ``problem`` says why, where not all was."""
+
+    problem: str = ""
+
+
+# Trusted side to the worker of the component, and back.
+
+
+class LoadComponent(_Message):
+    """Become this component. It comes as a message, so that there is no file of it to be read."""
+
+    source: str
+    module: str
+    exports: list[str]
+
+
+class Ask(_Message):
+    question: Question
+    random: bytes
+
+
+class Answer(FromWorker):
+    reply: Reply
+    random: bytes
+
+
+ToWorker: TypeAlias = RunTests | Answered | GoOn | LoadComponent | Ask
+ToTrusted: TypeAlias = Ready | Asked | Ended | AllEnded | Answer | Done | Raised | Unusable

@@ -1,0 +1,74 @@
+"""The process that runs students' own tests: imports torch and pytest, then answers.
+
+Started as ``python -I -m grader.owntests.process JOB``, with a ``Job`` in JSON; writes a JSON line
+for each step and one for the end.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import msgspec
+import torch
+
+from grader.course.loading import course_assignment, load_course
+from grader.course.model import CourseError, NotGradable
+from grader.owntests import worker
+from grader.owntests.client import Failed, Job, Measured, Message, Step
+from grader.owntests.measure import measure
+from grader.owntests.running import replies
+from grader.sandbox import process
+from grader.sandbox.client import ForkServer
+from grader.sandbox.errors import SandboxError
+from grader.sandbox.forkserver import start
+from grader.session import pytest_run
+from grader.session.errors import GraderFault
+from grader.session.requiring import require
+
+
+def main() -> None:
+    """Measure what the argument says."""
+    process.die_with_parent(os.getppid())
+    torch.set_num_threads(1)
+    pytest_run.warm_up()
+    # Each is forked before anything of the course is known here, and while there is one thread.
+    servers = [ForkServer(start(worker.live)[1], replies=replies) for _ in range(_cores())]
+    process.set_dumpable(False)
+    events = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)
+
+    def say(message: Message) -> None:
+        events.write(msgspec.json.encode(message) + b"\n")
+
+    job = msgspec.json.decode(sys.argv[1], type=Job)
+    try:
+        if job.sandbox == "require":
+            require(servers[0])
+        found = measure(
+            course_assignment(load_course(Path(job.course)), job.assignment),
+            Path(job.tests),
+            servers,
+            seed=job.seed,
+            sandbox=job.sandbox,
+            seconds=job.seconds,
+            most_faults=job.most_faults,
+            on_progress=lambda done, total: say(Step(done=done, total=total)),
+        )
+        say(Measured(result=found))
+    except (CourseError, NotGradable) as error:
+        say(Failed(text=str(error), wrong_usage=True))
+    except (SandboxError, GraderFault) as error:
+        say(Failed(text=str(error)))
+    finally:
+        for server in servers:
+            server.close()
+
+
+def _cores() -> int:
+    return min(4, len(os.sched_getaffinity(0)))
+
+
+if __name__ == "__main__":
+    main()
