@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -112,21 +112,31 @@ def _is_printed(one: Delivery) -> bool:
     return one.destination in (output.STANDARD, LOG)
 
 
-def deliver(deliveries: Sequence[Delivery], report: AnyReport) -> None:
+def deliver(
+    deliveries: Sequence[Delivery], report: AnyReport, show: Callable[[], None] | None = None
+) -> None:
     """Write all of them; one that fails does not keep the others from being written.
 
-    What goes to standard output comes last: whoever reads it may go away.
+    What goes to standard output comes last, as whoever reads it may go away: ``show``, which may
+    print the report, then the formats.
 
     Raises:
         GradeError, InfrastructureError: as the first that could not be written.
     """
     problems: list[GradeError] = []
     log_to_stderr = takes_stdout(deliveries)
-    for one in sorted(deliveries, key=_is_printed):
-        try:
-            _deliver(one, report, log_to_stderr)
-        except GradeError as problem:
-            problems.append(problem)
+
+    def write(chosen: Iterable[Delivery]) -> None:
+        for one in chosen:
+            try:
+                _deliver(one, report, log_to_stderr)
+            except GradeError as problem:
+                problems.append(problem)
+
+    write(one for one in deliveries if not _is_printed(one))
+    if show is not None:
+        show()
+    write(filter(_is_printed, deliveries))
     for other in problems[1:]:
         other.show()
     if problems:

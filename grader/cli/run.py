@@ -67,11 +67,8 @@ def command(
         raise GradeError(str(error)) from None
     report = _grade(resolved, seed, timeout, public_only, sandbox, isolate, chain)
     report = output.for_audience(report, audience or "student")
-    try:
-        delivery.deliver(deliveries, report)
-    finally:
-        if not delivery.takes_stdout(deliveries):
-            output.print_report(report)
+    printed = not delivery.takes_stdout(deliveries)
+    delivery.deliver(deliveries, report, (lambda: output.print_report(report)) if printed else None)
     if fail_under is not None and report.score.percent < fail_under:
         ctx.exit(1)
 
