@@ -18,7 +18,7 @@ _WHAT = {
     "faults": "known faults, as edits of the reference",
     "accepted": "a right answer written differently",
     "equivalent": "small changes of the reference that cannot be seen",
-    "hidden": "the hidden checks",
+    "suite": "the hidden checks",
 }
 
 

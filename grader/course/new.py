@@ -41,7 +41,7 @@ def make_assignment(course: Path, id: str) -> dict[str, Path]:
         "faults": private / "faults.toml",
         "accepted": private / "accepted" / "loop.py",
         "equivalent": private / "equivalent.toml",
-        "hidden": hidden,
+        "suite": hidden,
     }
     title = id.replace("_", " ").replace("-", " ").capitalize()
     words = {"COMPONENT_ID": id, "COMPONENT_NAME": name, "COMPONENT_TITLE": title}
