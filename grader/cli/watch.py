@@ -124,7 +124,9 @@ class _View:
             self._console.clear()
         else:
             page.blank()
-        aside = f"{time.strftime('%H:%M:%S')}, {verdict.seconds:.1f} s after it was saved"
+        aside = time.strftime("%H:%M:%S")
+        if verdict.seconds is not None:
+            aside += f", {verdict.seconds:.1f} s after it was saved"
         show_verdict(page, report, verdict.before, aside=aside)
         page.blank()
         page.say(_what_now(verdict), style="bold")

@@ -90,7 +90,10 @@ def show_all(page: Page, examples: Sequence[Example], demonstrated: Demonstrated
     if not known:
         page.say("The steps of this assignment's examples are not written down here.")
     elif not others:
-        page.say("Your numbers are those of the handout's examples, at every step that shows.")
+        page.say(
+            "Your numbers are those of the handout's examples, at every step that shows. If a "
+            "check fails all the same, it is about something else: `grade run` says what."
+        )
     if not known and not others:
         page.say("On the handout's examples your results are these:")
     for one in others or ([] if known else shown.values()):

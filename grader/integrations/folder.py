@@ -15,6 +15,9 @@ MANIFEST = ".github/classroom/release.json"
 """What the last release wrote; with it in the repository, the next can tell its files."""
 
 
+_OF_A_NEW_REPOSITORY = {".git", ".gitattributes", ".gitignore", "LICENSE", "README.md"}
+
+
 class _Manifest(msgspec.Struct):
     """The files of a release, by their paths, with their SHA-256."""
 
@@ -24,13 +27,16 @@ class _Manifest(msgspec.Struct):
 def write(folder: Path, files: Mapping[str, bytes]) -> None:
     """Make ``folder`` hold ``files``, and take away what an earlier release left there besides.
 
-    Other files stay, unless they are in the way.
+    Other files stay, unless they are in the way. The first release needs a folder without any, but
+    for what a new repository has: what lies there may be nothing to hand out.
 
     Raises:
         ReleaseError: a file is in the way that no release wrote, or that was changed since; then
             nothing is written.
     """
     before = _manifest(folder)
+    if not before:
+        _refuse_others(folder, files)
     stale = [name for name in before if name not in files]
     for name in [*files, MANIFEST, *stale]:
         _check(folder, name)
@@ -55,6 +61,16 @@ def write(folder: Path, files: Mapping[str, bytes]) -> None:
             (folder / name).unlink(missing_ok=True)
     except (OSError, ReportError) as error:
         raise ReleaseError(f"{folder}: cannot be written to ({error})") from None
+
+
+def _refuse_others(folder: Path, files: Mapping[str, bytes]) -> None:
+    ours = {Path(name).parts[0] for name in files} | _OF_A_NEW_REPOSITORY
+    others = sorted({path.name for path in folder.iterdir()} - ours) if folder.is_dir() else []
+    if others:
+        raise ReleaseError(
+            f"{folder}: holds {others[0]!r}, which is not of a release and would be handed out "
+            "with it; release to an empty folder or a new repository"
+        )
 
 
 def _check(folder: Path, name: str) -> None:

@@ -41,12 +41,12 @@ def say_diagnoses(page: Page, diagnoses: Sequence[Diagnosis], audience: Audience
     one = diagnoses[0]
     agreement = "exactly" if one.exactness == 0 else f"to within {one.exactness:.1e}"
     page.say(
-        f"Your code behaves like this {agreement} on {count(one.probes, 'probe')}, "
+        f"Your code behaves like this {agreement} on {count(one.probes, 'input')}, "
         "and like no other misconception known here.",
         indent=2,
     )
     if not one.complete:
-        page.say("It does not explain everything: something else is wrong too.", indent=2)
+        page.say("Not all that failed comes from this: something else is wrong too.", indent=2)
 
 
 def check_row(check: CheckResult) -> tuple[Text, str, str]:

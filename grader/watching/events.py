@@ -30,8 +30,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     report: Report
     before: Report | None
     """The one to compare it with: the last on code that could be run."""
-    seconds: float
-    """From noticing that it was saved to here."""
+    seconds: float | None
+    """From noticing that it was saved to here; None if it was not saved, but looked at first."""
     following: Target | None = None
     """What is graded next, this one having full marks."""
     is_next: bool = False

@@ -35,6 +35,7 @@ class _Wanted(msgspec.Struct, kw_only=True):
     target: Target
     since: float
     is_next: bool = False
+    saved: bool = False
 
 
 class Watch:
@@ -115,7 +116,9 @@ class Watch:
         """What was saved comes first, in the place of what was asked for earlier."""
         now = time.monotonic()
         self._waiting = [one for one in self._waiting if one.target not in targets]
-        self._waiting += [_Wanted(target=target, since=now) for target in reversed(targets)]
+        self._waiting += [
+            _Wanted(target=target, since=now, saved=True) for target in reversed(targets)
+        ]
 
     def _is_old(self, wanted: _Wanted) -> bool:
         return any(one.target == wanted.target for one in self._waiting)
@@ -140,7 +143,7 @@ class Watch:
             if not self._reports or word.for_every_job:
                 raise word
             return Trouble(target=target, message=str(word))
-        seconds = time.monotonic() - wanted.since
+        seconds = time.monotonic() - wanted.since if wanted.saved else None
         self._reports[target.assignment] = word
         before = self._comparable.get(target.assignment)
         if could_run(word):

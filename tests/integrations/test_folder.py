@@ -91,3 +91,19 @@ def test_folders_and_files_in_the_way_are_said(tmp_path):
     (tmp_path / "assignments").write_text("a file")
     with pytest.raises(ReleaseError, match="assignments: is no folder"):
         write(tmp_path, {"assignments/a": b""})
+
+
+def test_a_folder_with_other_things_in_it_is_not_released_to(tmp_path):
+    (tmp_path / "Ann Lee.py").write_text("handed in")
+    with pytest.raises(ReleaseError, match="holds 'Ann Lee.py', which is not of a release"):
+        write(tmp_path, FILES)
+    assert [path.name for path in tmp_path.iterdir()] == ["Ann Lee.py"]
+
+
+def test_a_new_repository_is_released_to(tmp_path):
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "LICENSE").write_text("MIT")
+    write(tmp_path, FILES)
+    (tmp_path / "notes.txt").write_text("added later")
+    write(tmp_path, FILES)
+    assert (tmp_path / "notes.txt").read_text() == "added later"

@@ -71,7 +71,7 @@ def test_everything_of_a_diagnosed_report_in_its_order():
         "belief behind it: The weights are",
         "Hint: A query shares",
         "softmax-over-queries",
-        "to within 1.2e-07 on 2 probes",
+        "to within 1.2e-07 on 2 inputs",
         "Checks: 2 of 8 passed",
         "Title of mask (only in a fresh process)",
         "FAILED  Each query shares out exactly 1 among its keys  0/2",
