@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
 
 @pytest.mark.parametrize(
-    "command", [["endurance.py", "--gradings", "4"], ["killing.py", "--kills", "5"]], ids=str
+    "command", [["endurance.py", "--gradings", "4"], ["killing.py", "--kills", "3"]], ids=str
 )
 def test_nothing_is_left_over(command):
     program, *options = command

@@ -47,6 +47,7 @@ from grader.sandbox.messages import (
     Parameter,
     Plain,
     Raised,
+    Reply,
     Returned,
     TensorRef,
     Train,
@@ -161,7 +162,8 @@ class Wire:
         os.close(write_end)
         if not stays:
             self.theirs.shutdown(socket.SHUT_WR)
-        self.worker = Worker(Nobody(), pid, os.pidfd_open(pid), ours, read_end)
+        replies = msgspec.msgpack.Decoder(Reply)
+        self.worker = Worker(Nobody(), pid, os.pidfd_open(pid), ours, read_end, replies)
         self.input_writes = 0
         self.curves: list[Any] = []
 

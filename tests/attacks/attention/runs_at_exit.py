@@ -18,6 +18,7 @@ class Dies:
 
 
 def scaled_dot_product_attention(query, key, value, mask=None):
+    gc.collect(0)  # what the last call left
     dying = Dies()
     weakref.finalize(dying, os.fsync, 1)
     dying.itself = dying
