@@ -22,6 +22,7 @@ from measuring import ROOT, plain_pytest, print_table
 
 from grader.report.files import decode
 from grader.session.client import GradingProcess
+from grader.session.protocol import Options
 from grader.session.targets import Target
 
 ASSIGNMENTS = ("attention", "heads", "gqa")
@@ -166,7 +167,7 @@ def differences(folder: Path, students: int) -> list[str]:
                 name = f"student{number:02}"
                 path = folder / "submitted" / name / id / f"{id}.ipynb"
                 target = Target(submission=path, assignment=id, course=ROOT, course_title="")
-                job = target.job(seed=secrets.randbits(53), check_seconds=None, public_only=False)
+                job = target.job(Options())
                 alone = process.grade(job).score
                 found = float(scores.get((name, id), "nan"))
                 report = decode((folder / "reports" / id / name / f"{id}.json").read_bytes())

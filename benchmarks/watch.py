@@ -16,9 +16,10 @@ SAVES_A_ROUND = 5
 def main() -> None:
     """Measure in turns: one plain run, then several saves under a watch."""
     sys.path.insert(0, str(ROOT))
+    from grader.session.protocol import Options
     from grader.watching.events import Verdict
     from grader.watching.targets import watched
-    from grader.watching.watch import Options, Watch
+    from grader.watching.watch import Watch
 
     options = arguments(__doc__ or "", rounds=5)
     rows = []

@@ -12,10 +12,11 @@ from grader.batch.model import Result, Summary
 from grader.batch.plan import Plan, make_plan
 from grader.batch.pool import Pool
 from grader.batch.running import Runner
-from grader.batch.store import Options, Store
+from grader.batch.store import Store
 from grader.batch.tables import assignment_ids, encode, grades_csv, summarise
 from grader.course.model import Course
 from grader.report.chaining import mark_open_points
+from grader.session.protocol import Options
 
 GRADES = "grades.csv"
 SUMMARY = "summary.json"

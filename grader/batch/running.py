@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import queue
-import secrets
 import threading
 from collections.abc import Callable, Sequence
 
@@ -11,10 +10,10 @@ from grader.batch.lateness import judged
 from grader.batch.model import Misconception, Result
 from grader.batch.plan import Task
 from grader.batch.pool import Lost, Pool, Seat
-from grader.batch.store import Keys, Options, Store
+from grader.batch.store import Keys, Store
 from grader.course.model import Course
 from grader.report.model import Report, Status
-from grader.session.protocol import Job
+from grader.session.protocol import Job, Options
 from grader.session.targets import Target
 
 MOST_ATTEMPTS = 3
@@ -130,19 +129,12 @@ class Runner:
         return found
 
     def _job(self, task: Task) -> Job:
-        seed = self._options.seed
         return Target(
             submission=task.submission,
             assignment=task.assignment,
             course=self._course.root,
             course_title=self._course.title,
-        ).job(
-            seed=secrets.randbits(53) if seed is None else seed,
-            check_seconds=self._options.check_seconds,
-            public_only=self._options.public_only,
-            sandbox=self._options.sandbox,
-            chain=self._options.chain,
-        )
+        ).job(self._options)
 
 
 def result_of(task: Task, report: Report, *, kept: bool = False, attempts: int = 1) -> Result:

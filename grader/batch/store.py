@@ -15,26 +15,15 @@ import grader
 from grader.batch.errors import BatchError
 from grader.batch.plan import Task, file_name
 from grader.course.loading import suite_digest
-from grader.course.model import Assignment, Course, NotGradable
-from grader.course.submission import read_submission
+from grader.course.model import Assignment, Course
+from grader.course.submission import fingerprint
 from grader.report.files import ReportError, decode, encode, write_atomically
 from grader.report.model import Report
-from grader.session.protocol import SandboxMode
+from grader.session.protocol import Options
 
 JOURNAL = "journal.jsonl"
 STATE = ".batch"
 SCRATCH = "scratch"
-
-
-class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """How every submission of a batch is graded; ``seed`` is None for a fresh one each."""
-
-    seed: int | None = None
-    check_seconds: float | None = None
-    public_only: bool = False
-    sandbox: SandboxMode = "auto"
-    isolate: bool = False
-    chain: bool = False
 
 
 class _Line(msgspec.Struct, kw_only=True):
@@ -179,10 +168,6 @@ class Keys:
 
     def _submission(self, path: Path, assignment: Assignment) -> str:
         earlier, later = self._course.around(assignment)
-        try:
-            submission = read_submission(
-                path, assignment, earlier=earlier, later=later, chain=self._options.chain
-            )
-        except NotGradable as problem:
-            return f"not gradable: {problem}"
-        return f"{submission.digest} {submission.main.name}"
+        return fingerprint(
+            path, assignment, earlier=earlier, later=later, chain=self._options.chain
+        )

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.cli import options, output
-from grader.cli.errors import GradeError, InfrastructureError, complain
+from grader.cli.errors import GradeError, InfrastructureError, complain, told
 
 if TYPE_CHECKING:
     from grader.batch.model import Summary
     from grader.batch.plan import Plan
     from grader.batch.pool import Pool
     from grader.course.model import Course
-    from grader.session.protocol import SandboxMode
+    from grader.session.protocol import Options
 
 
 @click.command
@@ -51,12 +51,7 @@ if TYPE_CHECKING:
 @click.option("--regrade", is_flag=True, help="Grade again what has not changed since.")
 @options.assignment
 @options.course
-@options.seed
-@options.timeout
-@options.public_only
-@options.sandbox
-@options.isolate
-@options.chain
+@options.grading
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -68,12 +63,7 @@ def command(
     regrade: bool,
     assignment: str | None,
     course: str | None,
-    seed: int | None,
-    timeout: float | None,
-    public_only: bool,
-    sandbox: SandboxMode,
-    isolate: bool,
-    chain: bool,
+    how: Options,
 ) -> None:
     """Grade a class's submissions.
 
@@ -84,39 +74,23 @@ def command(
     """
     from grader.batch.api import Batch
     from grader.batch.errors import BatchError
-    from grader.batch.store import Options
-    from grader.course.model import CourseError
-    from grader.session.client import GradingError
 
-    options = Options(
-        seed=seed,
-        check_seconds=timeout,
-        public_only=public_only,
-        sandbox=sandbox,
-        isolate=isolate,
-        chain=chain,
-    )
-    try:
+    with told(BatchError):
         loaded = _course(paths, course)
         with (
             Batch(
                 [Path(path) for path in paths],
                 loaded,
                 Path(destination),
-                options,
+                how,
                 assignment=assignment,
                 pattern=pattern,
             ) as batch,
-            _pool(scheduler, loaded, jobs, isolate) as pool,
+            _pool(scheduler, loaded, jobs, how.isolate) as pool,
         ):
             _say_what_was_found(batch.plan)
             with _first_interrupt(batch.stop), output.batch_progress(batch.plan) as advance:
                 summary = batch.run(pool, regrade=regrade, on_result=advance)
-    except GradingError as error:
-        kind = GradeError if error.wrong_course else InfrastructureError
-        raise kind(str(error)) from None
-    except (BatchError, CourseError) as error:
-        raise GradeError(str(error)) from None
     _conclude(ctx, summary, destination)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+from collections.abc import Iterator
 from typing import IO, Any
 
 import click
@@ -24,6 +26,26 @@ class InfrastructureError(GradeError):
     """The grader itself could not do its work, and no student is to blame: exit code 3."""
 
     exit_code = 3
+
+
+@contextlib.contextmanager
+def told(*wrong_usage: type[Exception]) -> Iterator[None]:
+    """What courses and gradings raise within the block, as errors with their exit codes.
+
+    ``wrong_usage`` are further exceptions whose words say what whoever typed the command can mend.
+    """
+    from grader.course.model import CourseError
+    from grader.session.client import GradingError
+
+    try:
+        yield
+    except GradingError as error:
+        kind = GradeError if error.wrong_course else InfrastructureError
+        raise kind(str(error)) from None
+    except CourseError as error:
+        raise GradeError(str(error)) from None
+    except wrong_usage as error:
+        raise GradeError(str(error)) from None
 
 
 def complain(text: str, file: IO[Any] | None = None) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.cli import options, output
-from grader.cli.errors import GradeError, InfrastructureError
+from grader.cli.errors import told
 
 if TYPE_CHECKING:
     from grader.session.protocol import SandboxMode
@@ -36,28 +36,22 @@ def command(
     The steps come from the handout's side alone, and theirs from what the submission returns.
     """
     from grader.course.loading import course_assignment, load_course
-    from grader.course.model import CourseError
     from grader.course.steps import load_steps
     from grader.explaining.text import show_all
     from grader.report.page import Page
-    from grader.session.client import GradingError, GradingProcess
+    from grader.session.client import GradingProcess
+    from grader.session.protocol import Options
     from grader.session.targets import course_root, resolve_targets
 
-    try:
+    with told():
         word = assignment if submission is None else submission
         root = course_root((word,), course)
         described = course_assignment(load_course(root), assignment)
         examples = load_steps(described)
         target = resolve_targets((word,), assignment=assignment, course=str(root), chain=chain)[0]
-    except CourseError as error:
-        raise GradeError(str(error)) from None
-    job = target.job(seed=0, check_seconds=timeout, public_only=True, sandbox=sandbox, chain=chain)
-    try:
+        how = Options(seed=0, check_seconds=timeout, public_only=True, sandbox=sandbox, chain=chain)
         with GradingProcess(isolate=isolate) as process:
-            demonstrated = process.demonstrate(job)
-    except GradingError as error:
-        kind = GradeError if error.wrong_course else InfrastructureError
-        raise kind(str(error)) from None
+            demonstrated = process.demonstrate(target.job(how))
     page = Page(output.make_console())
     page.heading(described.title)
     page.blank()

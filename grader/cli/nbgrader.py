@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from grader.cli.errors import GradeError, InfrastructureError
+from grader.cli.errors import GradeError, told
 
 
 @click.group
@@ -31,22 +31,16 @@ def build(course: str, ids: tuple[str, ...], destination: str | None, force: boo
     export.
     """
     from grader.course.loading import course_assignment, load_course
-    from grader.course.model import CourseError
     from grader.integrations.nbgrader.build import BuildError
     from grader.integrations.nbgrader.build import build as build_notebooks
     from grader.report import safe
-    from grader.session.client import GradingError
 
     try:
-        loaded = load_course(Path(course))
-        chosen = [course_assignment(loaded, id) for id in ids or loaded.assignments]
-        place = loaded.root if destination is None else Path(destination).absolute()
-        written = build_notebooks(loaded, chosen, destination=place, overwrite=force)
-    except GradingError as error:
-        kind = GradeError if error.wrong_course else InfrastructureError
-        raise kind(str(error)) from None
-    except (BuildError, CourseError) as error:
-        raise GradeError(str(error)) from None
+        with told(BuildError):
+            loaded = load_course(Path(course))
+            chosen = [course_assignment(loaded, id) for id in ids or loaded.assignments]
+            place = loaded.root if destination is None else Path(destination).absolute()
+            written = build_notebooks(loaded, chosen, destination=place, overwrite=force)
     except OSError as error:
         raise GradeError(f"{error.filename}: {error.strerror}") from None
     for path in written:

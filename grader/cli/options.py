@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
+from collections.abc import Callable
+from typing import Any
 
 import click
 
@@ -65,3 +68,35 @@ chain = click.option(
     help="Let files import the same folder's files for earlier assignments (`from attention import "
     "...`); without it every file is graded alone.",
 )
+
+
+def grading(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of a command that grades, which it takes as one: ``how``, an ``Options``."""
+
+    @functools.wraps(command)
+    def with_options(
+        *words: Any,
+        seed: int | None,
+        timeout: float | None,
+        public_only: bool,
+        sandbox: Any,
+        isolate: bool,
+        chain: bool,
+        **others: Any,
+    ) -> Any:
+        from grader.session.protocol import Options
+
+        how = Options(
+            seed=seed,
+            check_seconds=timeout,
+            public_only=public_only,
+            sandbox=sandbox,
+            isolate=isolate,
+            chain=chain,
+        )
+        return command(*words, how=how, **others)
+
+    decorated: Callable[..., Any] = with_options
+    for option in (chain, isolate, sandbox, public_only, timeout, seed):
+        decorated = option(decorated)
+    return decorated

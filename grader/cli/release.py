@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from grader.cli import options, output
-from grader.cli.errors import GradeError, InfrastructureError, complain
+from grader.cli.errors import complain, told
 
 
 @click.command
@@ -38,10 +38,8 @@ def command(
     overwritten. The zips of --gradescope and --prairielearn hold the private side too.
     """
     from grader.course.loading import load_course
-    from grader.course.model import CourseError
     from grader.integrations.errors import ReleaseError
     from grader.integrations.sides import chosen
-    from grader.session.client import GradingError
     from grader.session.targets import course_root
 
     if folder is None and gradescope is None and prairielearn is None:
@@ -49,7 +47,7 @@ def command(
     for path in (gradescope, prairielearn):
         if path is not None:
             output.check_destination(path)
-    try:
+    with told(ReleaseError):
         loaded = load_course(course_root((), course))
         assignments = chosen(loaded, ids)
         if gradescope is not None:
@@ -65,10 +63,5 @@ def command(
             from grader.integrations.student import student_repository
 
             write(Path(folder), student_repository(loaded, assignments))
-    except (CourseError, ReleaseError) as error:
-        raise GradeError(str(error)) from None
-    except GradingError as error:
-        kind = GradeError if error.wrong_course else InfrastructureError
-        raise kind(str(error)) from None
     written = ", ".join(path for path in (folder, gradescope, prairielearn) if path is not None)
     complain(f"Released {', '.join(one.id for one in assignments)} to {written}")

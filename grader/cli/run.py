@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.cli import delivery, options, output
-from grader.cli.errors import GradeError, InfrastructureError
+from grader.cli.errors import told
 
 if TYPE_CHECKING:
     from grader.report.model import CourseReport, Report
-    from grader.session.protocol import SandboxMode
+    from grader.session.protocol import Options
     from grader.session.targets import Target
 
 
@@ -27,12 +27,7 @@ if TYPE_CHECKING:
     metavar="PERCENT",
     help="Exit with 1 if less than this share of the points is earned.",
 )
-@options.seed
-@options.timeout
-@options.public_only
-@options.sandbox
-@options.isolate
-@options.chain
+@options.grading
 @output.show_option
 @click.pass_context
 def command(
@@ -43,12 +38,7 @@ def command(
     destination: str | None,
     formats: tuple[str, ...],
     fail_under: float | None,
-    seed: int | None,
-    timeout: float | None,
-    public_only: bool,
-    sandbox: SandboxMode,
-    isolate: bool,
-    chain: bool,
+    how: Options,
     audience: str | None,
 ) -> None:
     """Grade submissions.
@@ -56,16 +46,13 @@ def command(
     A TARGET is an assignment's id, meaning the file in the course; a file; or a student's folder
     or repository. Without any, every assignment of the course is graded.
     """
-    from grader.course.model import CourseError
     from grader.session.targets import resolve_targets
 
     wanted = [f"json={destination}", *formats] if destination is not None else list(formats)
     deliveries = delivery.prepare(wanted)
-    try:
-        resolved = resolve_targets(targets, assignment=assignment, course=course, chain=chain)
-    except CourseError as error:
-        raise GradeError(str(error)) from None
-    report = _grade(resolved, seed, timeout, public_only, sandbox, isolate, chain)
+    with told():
+        resolved = resolve_targets(targets, assignment=assignment, course=course, chain=how.chain)
+        report = _grade(resolved, how)
     report = output.for_audience(report, audience or "student")
     printed = not delivery.takes_stdout(deliveries)
     delivery.deliver(deliveries, report, (lambda: output.print_report(report)) if printed else None)
@@ -73,38 +60,17 @@ def command(
         ctx.exit(1)
 
 
-def _grade(
-    targets: list[Target],
-    seed: int | None,
-    timeout: float | None,
-    public_only: bool,
-    sandbox: SandboxMode,
-    isolate: bool,
-    chain: bool,
-) -> Report | CourseReport:
-    import secrets
-
+def _grade(targets: list[Target], how: Options) -> Report | CourseReport:
     from grader.report.chaining import mark_open_points
     from grader.report.model import joined
-    from grader.session.client import GradingError, GradingProcess
+    from grader.session.client import GradingProcess
 
-    chosen = secrets.randbits(53) if seed is None else seed
+    how = how.with_one_seed()
     reports = []
-    try:
-        with GradingProcess(isolate=isolate) as process, output.progress() as bar:
-            for target in targets:
-                bar.start(target.assignment)
-                job = target.job(
-                    seed=chosen,
-                    check_seconds=timeout,
-                    public_only=public_only,
-                    sandbox=sandbox,
-                    chain=chain,
-                )
-                reports.append(process.grade(job, bar.advance))
-    except GradingError as error:
-        kind = GradeError if error.wrong_course else InfrastructureError
-        raise kind(str(error)) from None
-    if chain:
+    with GradingProcess(isolate=how.isolate) as process, output.progress() as bar:
+        for target in targets:
+            bar.start(target.assignment)
+            reports.append(process.grade(target.job(how), bar.advance))
+    if how.chain:
         reports = mark_open_points(reports)
     return joined(targets[0].course_title, reports)

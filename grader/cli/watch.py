@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.cli import options, output
-from grader.cli.errors import GradeError, InfrastructureError, complain
+from grader.cli.errors import complain, told
 
 if TYPE_CHECKING:
-    from grader.session.protocol import SandboxMode
+    from grader.session.protocol import Options
     from grader.session.targets import Target
     from grader.watching.events import Event, Verdict
 
@@ -21,23 +21,13 @@ if TYPE_CHECKING:
 @click.argument("target", required=False, metavar="[TARGET]")
 @options.assignment
 @options.course
-@options.seed
-@options.timeout
-@options.public_only
-@options.sandbox
-@options.isolate
-@options.chain
+@options.grading
 @output.show_option
 def command(
     target: str | None,
     assignment: str | None,
     course: str | None,
-    seed: int | None,
-    timeout: float | None,
-    public_only: bool,
-    sandbox: SandboxMode,
-    isolate: bool,
-    chain: bool,
+    how: Options,
     audience: str | None,
 ) -> None:
     """Grade whenever a file is saved, and show what changed.
@@ -46,33 +36,17 @@ def command(
     gone through from its first assignment on. What has full marks is followed by the next
     assignment. Ctrl-C ends it.
     """
-    import secrets
-
-    from grader.course.model import CourseError
-    from grader.session.client import GradingError
     from grader.watching.targets import watched
-    from grader.watching.watch import Options, Watch
+    from grader.watching.watch import Watch
 
-    try:
-        loaded, targets, start = watched(target, assignment=assignment, course=course, chain=chain)
-    except CourseError as error:
-        raise GradeError(str(error)) from None
-    how = Options(
-        seed=secrets.randbits(53) if seed is None else seed,
-        check_seconds=timeout,
-        public_only=public_only,
-        sandbox=sandbox,
-        chain=chain,
-        isolate=isolate,
-    )
     view = _View(audience or "student")
-    try:
+    with told():
+        loaded, targets, start = watched(
+            target, assignment=assignment, course=course, chain=how.chain
+        )
         with Watch(targets, start, loaded, how) as watch, contextlib.closing(view):
             for event in watch:
                 view.show(event)
-    except GradingError as error:
-        kind = GradeError if error.wrong_course else InfrastructureError
-        raise kind(str(error)) from None
 
 
 class _View:

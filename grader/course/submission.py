@@ -96,15 +96,15 @@ def fingerprint(
     earlier: Sequence[Assignment] = (),
     later: Sequence[Assignment] = (),
     chain: bool = False,
-) -> str | None:
-    """Equal for submissions that are graded alike; None where nothing can be graded.
+) -> str:
+    """Equal for submissions that are graded alike, and those of which the same is amiss.
 
     The arguments are those of ``read_submission``.
     """
     try:
         submission = read_submission(path, assignment, earlier=earlier, later=later, chain=chain)
-    except NotGradable:
-        return None
+    except NotGradable as problem:
+        return f"not gradable: {problem}"
     return f"{submission.digest} {submission.main.name}"
 
 

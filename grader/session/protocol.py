@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+import secrets
+from typing import Any, Literal, Self, TypeAlias
 
 import msgspec
 
@@ -10,6 +11,23 @@ from grader.report.model import Status
 
 SandboxMode: TypeAlias = Literal["auto", "require", "off"]
 """Whether to grade with what confinement there is, only with all of it, or with none."""
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """How submissions are graded; ``seed`` is None for a fresh one each."""
+
+    seed: int | None = None
+    check_seconds: float | None = None
+    public_only: bool = False
+    sandbox: SandboxMode = "auto"
+    isolate: bool = False
+    chain: bool = False
+
+    def with_one_seed(self) -> Self:
+        """These options with a seed that is drawn now, if they have none."""
+        if self.seed is not None:
+            return self
+        return msgspec.structs.replace(self, seed=secrets.randbits(53))
 
 
 class Job(msgspec.Struct, tag=True, tag_field="is", kw_only=True):

@@ -9,7 +9,7 @@ import msgspec
 from grader.course.loading import course_assignment, find_course, load_course
 from grader.course.model import Assignment, Course, CourseError
 from grader.course.submission import holds_answer
-from grader.session.protocol import Job, SandboxMode
+from grader.session.protocol import Job, Options
 
 
 class Target(msgspec.Struct, kw_only=True):
@@ -20,26 +20,19 @@ class Target(msgspec.Struct, kw_only=True):
     course: Path
     course_title: str
 
-    def job(
-        self,
-        *,
-        seed: int,
-        check_seconds: float | None,
-        public_only: bool,
-        sandbox: SandboxMode = "auto",
-        chain: bool = False,
-        repeated: bool = False,
-    ) -> Job:
+    def job(self, options: Options, *, repeated: bool = False) -> Job:
         """The job of grading it."""
+        seed = options.with_one_seed().seed
+        assert seed is not None
         return Job(
             submission=str(self.submission),
             course=str(self.course),
             assignment=self.assignment,
             seed=seed,
-            check_seconds=check_seconds,
-            public_only=public_only,
-            sandbox=sandbox,
-            chain=chain,
+            check_seconds=options.check_seconds,
+            public_only=options.public_only,
+            sandbox=options.sandbox,
+            chain=options.chain,
             repeated=repeated,
         )
 

@@ -59,7 +59,7 @@ class Submissions:
         """Whether what lies in the folders' folders counts."""
         return any(target.submission.is_dir() for target in self._targets)
 
-    def _state(self, target: Target) -> str | None:
+    def _state(self, target: Target) -> str:
         assignment = self._course.assignments[target.assignment]
         earlier, later = self._course.around(assignment)
         return fingerprint(

@@ -13,22 +13,11 @@ from grader.course.model import Course
 from grader.report.changes import could_run
 from grader.report.model import Report
 from grader.session.client import GradingError
-from grader.session.protocol import Job, Progress, SandboxMode
+from grader.session.protocol import Options, Progress
 from grader.session.targets import Target
 from grader.watching.events import Event, Started, Step, Trouble, Verdict
 from grader.watching.gradings import Gradings, Word
 from grader.watching.saves import Submissions, watch_saves
-
-
-class Options(msgspec.Struct, frozen=True, kw_only=True):
-    """How everything is graded; one seed, so that only the code makes a difference."""
-
-    seed: int
-    check_seconds: float | None = None
-    public_only: bool = False
-    sandbox: SandboxMode = "auto"
-    chain: bool = False
-    isolate: bool = False
 
 
 class _Wanted(msgspec.Struct, kw_only=True):
@@ -49,7 +38,8 @@ class Watch:
         self, targets: Sequence[Target], start: Target, course: Course, options: Options
     ) -> None:
         self._targets = list(targets)
-        self._options = options
+        # One seed for all, so that only the code makes a difference.
+        self._options = options.with_one_seed()
         self._happened: queue.SimpleQueue[list[Target] | tuple[int, Word]] = queue.SimpleQueue()
         self._gradings = Gradings(
             lambda number, word: self._happened.put((number, word)), isolate=options.isolate
@@ -101,14 +91,7 @@ class Watch:
                 yield self._told(wanted, word)
 
     def _begin(self, wanted: _Wanted) -> Started:
-        job: Job = wanted.target.job(
-            seed=self._options.seed,
-            check_seconds=self._options.check_seconds,
-            public_only=self._options.public_only,
-            sandbox=self._options.sandbox,
-            chain=self._options.chain,
-            repeated=True,
-        )
+        job = wanted.target.job(self._options, repeated=True)
         self._running = (self._gradings.begin(job), wanted)
         return Started(target=wanted.target)
 
