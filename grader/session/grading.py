@@ -74,7 +74,7 @@ def job_bench(
     assignment: Assignment,
     earlier: Sequence[Assignment],
     later: Sequence[Assignment],
-    server: ForkServer,
+    server: Workers,
     staging: contextlib.ExitStack,
 ) -> Bench:
     """A bench for what ``job`` names, staged until ``staging`` is closed; raises NotGradable."""

@@ -1,0 +1,58 @@
+"""The grader where there is neither ``fork`` nor anything else that only Unix has."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from ..toy import make_course
+
+ELSEWHERE = Path(__file__).with_name("elsewhere.py")
+BEGIN = """
+import importlib, pkgutil, sys
+sys.path.insert(0, sys.argv.pop(1))
+import elsewhere
+elsewhere.leave_linux()
+"""
+IMPORT_EVERYTHING = """
+import grader
+names = [found.name for found in pkgutil.walk_packages(grader.__path__, "grader.")]
+for name in names:
+    importlib.import_module(name)
+print(len(names))
+"""
+GRADE = """
+from grader.cli.main import main
+main()
+"""
+
+
+def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-I", "-c", BEGIN + program, str(ELSEWHERE.parent), *arguments],
+        capture_output=True,
+        encoding="utf-8",
+        env={name: value for name, value in os.environ.items() if name != "CI"},
+    )
+
+
+def test_every_module_can_be_imported():
+    found = run(IMPORT_EVERYTHING)
+    assert found.stderr == ""
+    assert int(found.stdout) > 100
+
+
+def test_a_submission_is_graded(tmp_path):
+    course = make_course(tmp_path / "course")
+    submission = tmp_path / "scale.py"
+    submission.write_text("print('imported')\ndef scale(x):\n    return x * 2 + 1\n", "utf-8")
+    place = tmp_path / "report.json"
+    found = run(GRADE, "run", str(submission), "--course", str(course), "--output", str(place))
+    assert (found.returncode, found.stderr) == (0, "")
+    report = json.loads(place.read_text("utf-8"))
+    assert [entry["faults"] for entry in report["diagnosis"]] == [["doubled"]]
+    assert report["output"]["text"] == "imported\n"
+    assert report["sandbox"]["level"] == "none"
