@@ -15,79 +15,34 @@ import socket
 import sys
 import types
 
-MODULES = [
-    "fcntl",
-    "resource",
-    "pwd",
-    "grp",
-    "termios",
-    "pty",
-    "tty",
-    "syslog",
-    "crypt",
-    "posix",
-    "_posixshmem",
-    "pyseccomp",
-]
-OTHERS = [
-    "torch",
-    "numpy",
-    "pytest",
-    "_pytest.tmpdir",
-    "subprocess",
-    "tempfile",
-    "multiprocessing.context",
-]
-OS = [
-    "fork",
-    "forkpty",
-    "setsid",
-    "getsid",
-    "getppid",
-    "geteuid",
-    "setegid",
-    "seteuid",
-    "setresuid",
-    "setgroups",
-    "getresuid",
-    "getpgid",
-    "killpg",
-    "sched_getaffinity",
-    "pidfd_open",
-    "sysconf",
-    "set_blocking",
-    "chown",
-    "wait",
-    "wait3",
-    "wait4",
-    "waitpid",
-    "waitid",
-    "WIFSIGNALED",
-    "WTERMSIG",
-    "WNOHANG",
-    "O_DIRECTORY",
-    "O_NOFOLLOW",
-    "O_CLOEXEC",
-    "O_NONBLOCK",
-    "O_PATH",
-    "fchmod",
-    "setpriority",
-    "mkfifo",
-]
-SIGNALS = ["SIGCHLD", "SIGXCPU", "SIGVTALRM", "setitimer", "pidfd_send_signal", "ITIMER_VIRTUAL"]
-SOCKET = ["AF_UNIX", "send_fds", "recv_fds", "SOCK_SEQPACKET"]
+MODULES = """
+    fcntl resource pwd grp termios pty tty syslog crypt posix _posixshmem pyseccomp
+"""
+OTHERS = """
+    torch numpy pytest _pytest.tmpdir subprocess tempfile multiprocessing.context
+"""
+NAMES = {
+    os: """
+        fork forkpty setsid getsid getppid geteuid setegid seteuid setresuid setgroups getresuid
+        getpgid killpg sched_getaffinity pidfd_open sysconf set_blocking chown wait wait3 wait4
+        waitpid waitid WIFSIGNALED WTERMSIG WNOHANG O_DIRECTORY O_NOFOLLOW O_CLOEXEC O_NONBLOCK
+        O_PATH fchmod setpriority mkfifo
+    """,
+    signal: "SIGCHLD SIGXCPU SIGVTALRM setitimer pidfd_send_signal ITIMER_VIRTUAL",
+    socket: "AF_UNIX send_fds recv_fds SOCK_SEQPACKET",
+}
 
 
 def leave_linux() -> None:
     """Take it away, and have the grader start its processes as it does there."""
-    for name in OTHERS:
+    for name in OTHERS.split():
         importlib.import_module(name)
-    for name in MODULES:
+    for name in MODULES.split():
         sys.modules[name] = None
     # Which Windows has instead of fcntl; a file that is locked there is none here.
     sys.modules["msvcrt"] = types.SimpleNamespace(LK_NBLCK=2, locking=lambda *_: None)
-    for module, names in ((os, OS), (signal, SIGNALS), (socket, SOCKET)):
-        for name in names:
+    for module, names in NAMES.items():
+        for name in names.split():
             with contextlib.suppress(AttributeError):
                 delattr(module, name)
     os.environ["GRADE_START"] = "spawn"

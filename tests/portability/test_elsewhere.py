@@ -8,7 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from ..toy import make_course
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it leaves Linux")
 
 ELSEWHERE = Path(__file__).with_name("elsewhere.py")
 BEGIN = """
@@ -48,11 +52,11 @@ def test_every_module_can_be_imported():
 def test_a_submission_is_graded(tmp_path):
     course = make_course(tmp_path / "course")
     submission = tmp_path / "scale.py"
-    submission.write_text("print('imported')\ndef scale(x):\n    return x * 2 + 1\n", "utf-8")
+    submission.write_text("print('imported')\ndef scale(x):\n    return x * 3 + 1\n", "utf-8")
     place = tmp_path / "report.json"
     found = run(GRADE, "run", str(submission), "--course", str(course), "--output", str(place))
     assert (found.returncode, found.stderr) == (0, "")
     report = json.loads(place.read_text("utf-8"))
-    assert [entry["faults"] for entry in report["diagnosis"]] == [["doubled"]]
+    assert report["score"] == {"earned": 6, "possible": 6}
     assert report["output"]["text"] == "imported\n"
     assert report["sandbox"]["level"] == "none"

@@ -1,10 +1,12 @@
-"""Processes that are spawned, as on macOS and Windows, give the verdicts of those that are forked."""
+"""Spawned processes, as macOS and Windows have them, give the verdicts of forked ones."""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sys
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,23 +25,24 @@ ROOT = Path(__file__).parents[2]
 CORPUS = ROOT / "tests" / "submissions"
 SEED = 5
 THOROUGH = bool(os.environ.get("GRADER_SEEDS"))
-"""Whether submissions to every component are graded both ways; else toys are, and one."""
+"""Whether submissions to every component are graded both ways, and more kinds of toys."""
 
-Grade = Callable[..., Report]
-
+RIGHT = "def scale(x):\n    return 3 * x + 1\n"
 KINDS = {
-    "right": "def scale(x):\n    return 3 * x + 1\n",
-    "doubled": "def scale(x):\n    return x * 2 + 1\n",
-    "detached": "def scale(x):\n    print('here')\n    return x.detach() * 3 + 1\n",
-    "raises": "def scale(x):\n    raise KeyError('no')\n",
+    "right": RIGHT,
+    "doubled": "def scale(x):\n    print('here')\n    return x * 2 + 1\n",
     "crashes": "import os\ndef scale(x):\n    os.abort()\n",
-    "leaves": "import os\ndef scale(x):\n    os._exit(0)\n",
     "never ends": "def scale(x):\n    while True: pass\n",
     "cannot be imported": "def scale(x:\n",
+}
+MORE_KINDS = {
+    "detached": "def scale(x):\n    return x.detach() * 3 + 1\n",
+    "raises": "def scale(x):\n    raise KeyError('no')\n",
+    "leaves": "import os\ndef scale(x):\n    os._exit(0)\n",
     "ends at import": "import sys\nsys.exit(0)\n",
     "remembers": "n = 0\ndef scale(x):\n    global n\n    n += 1\n    return 3 * x + (n < 2)\n",
 }
-LIMITS = "[limits]\ncheck_seconds = 2\n"
+EARNED = {"right": 6, "doubled": 0, "detached": 4}
 
 
 def _process(patch: pytest.MonkeyPatch, how: str) -> GradingProcess:
@@ -49,21 +52,16 @@ def _process(patch: pytest.MonkeyPatch, how: str) -> GradingProcess:
 
 
 @pytest.fixture(scope="module")
-def both() -> Iterator[tuple[GradingProcess, GradingProcess]]:
-    """A grading process of each kind."""
-    with pytest.MonkeyPatch.context() as patch:
-        forked = _process(patch, "fork")
-        spawned = _process(patch, "spawn")
-    with forked, spawned:
-        yield forked, spawned
+def processes() -> Iterator[list[GradingProcess]]:
+    """A grading process whose workers are spawned; on Linux, another whose workers are forked."""
+    with pytest.MonkeyPatch.context() as patch, contextlib.ExitStack() as stack:
+        hows = ["spawn", "fork"] if sys.platform == "linux" else ["spawn"]
+        yield [stack.enter_context(_process(patch, how)) for how in hows]
 
 
 @pytest.fixture(scope="module")
 def toys(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    course = make_course(tmp_path_factory.mktemp("course"))
-    with (course / "assignments" / "scale" / "assignment.toml").open("a") as described:
-        described.write(LIMITS)
-    return course
+    return make_course(tmp_path_factory.mktemp("course"))
 
 
 def verdict(report: Report) -> dict[str, Any]:
@@ -81,26 +79,37 @@ def verdict(report: Report) -> dict[str, Any]:
     }
 
 
-def both_verdicts(both: tuple[GradingProcess, GradingProcess], job: Job) -> list[dict[str, Any]]:
-    reports = [process.grade(job) for process in both]
-    assert reports[1].sandbox.level == "none"
-    return [verdict(report) for report in reports]
+def same_verdict(processes: list[GradingProcess], job: Job) -> Report:
+    """The report of the first process; the other has to say the same."""
+    report, *others = [process.grade(job) for process in processes]
+    assert (report.sandbox.level, report.sandbox.enforced) == ("none", [])
+    assert any("Landlock" in gap for gap in report.sandbox.not_enforced)
+    for other in others:
+        assert verdict(report) == verdict(other)
+    return report
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_toys(both, toys, tmp_path, kind):
+@pytest.mark.parametrize("kind", [*KINDS, *(MORE_KINDS if THOROUGH else [])])
+def test_toys(processes, toys, tmp_path, kind):
     submission = tmp_path / "scale.py"
-    submission.write_text(KINDS[kind], "utf-8")
-    job = Job(submission=str(submission), course=str(toys), assignment="scale", seed=SEED)
-    forked, spawned = both_verdicts(both, job)
-    assert spawned == forked
+    submission.write_text((KINDS | MORE_KINDS)[kind], "utf-8")
+    job = Job(
+        submission=str(submission),
+        course=str(toys),
+        assignment="scale",
+        seed=SEED,
+        public_only=kind not in EARNED,
+        check_seconds=2.0 if kind == "never ends" else None,
+    )
+    assert same_verdict(processes, job).score.earned == EARNED.get(kind, 0)
 
 
 def submissions() -> list[tuple[str, Path]]:
-    """The reference and a wrong submission of each component, or few of them."""
-    components = load_course(ROOT).assignments if THOROUGH else ["masks"]
+    """The reference and a wrong submission of each component, or one of them."""
+    if not THOROUGH:
+        return [("heads", ROOT / "solutions" / "heads" / "heads.py")]
     found = []
-    for component in components:
+    for component in load_course(ROOT).assignments:
         found.append((component, ROOT / "solutions" / component / f"{component}.py"))
         expected = tomllib.loads((CORPUS / component / "expected.toml").read_text("utf-8"))
         wrong = next(name for name in expected if "misconception" in expected[name])
@@ -109,27 +118,19 @@ def submissions() -> list[tuple[str, Path]]:
 
 
 @pytest.mark.parametrize(("component", "path"), submissions())
-def test_components(both, component, path):
+def test_components(processes, component, path):
     job = Job(submission=str(path), course=str(ROOT), assignment=component, seed=SEED)
-    forked, spawned = both_verdicts(both, job)
-    assert spawned == forked
+    same_verdict(processes, job)
 
 
-def test_what_is_not_enforced_is_said(both, toys):
-    reference = str(toys / "solutions" / "scale" / "scale.py")
-    report = both[1].grade(Job(submission=reference, course=str(toys), assignment="scale", seed=1))
-    assert report.sandbox.enforced == []
-    assert any("Landlock" in gap for gap in report.sandbox.not_enforced)
-
-
-def test_a_changed_course_is_noticed(both, tmp_path):
+def test_a_changed_course_is_noticed(processes, tmp_path):
     course = make_course(tmp_path / "course")
     reference = course / "solutions" / "scale" / "scale.py"
     job = Job(submission=str(reference), course=str(course), assignment="scale", seed=SEED)
-    before = both[1].grade(job)
+    before = processes[0].grade(job)
     suite = course / "tests" / "hidden" / "test_scale.py"
     suite.write_text(suite.read_text("utf-8").replace("points=3", "points=7"), "utf-8")
-    assert both[1].grade(job).score.possible == before.score.possible + 4
+    assert processes[0].grade(job).score.possible == before.score.possible + 4
 
 
 class TestWhatIsRequired:
