@@ -7,8 +7,8 @@ from typing import Any
 
 from grader.course.submission import NotGradable
 from grader.sandbox import loading
-from grader.sandbox.starting import Workers
 from grader.sandbox.errors import WorkerLost
+from grader.sandbox.starting import Workers
 from grader.session.bench import Bench
 from grader.session.evidence import Demonstration as Run
 from grader.session.evidence import demonstrations, plain_numbers

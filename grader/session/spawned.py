@@ -15,6 +15,7 @@ from grader.sandbox.spawnserver import SpawnServer
 from grader.sandbox.starting import Workers
 from grader.session.protocol import Job
 from grader.session.serving import answer_job, refuse_every_job, serve
+from grader.session.templates import sources
 
 
 def main() -> None:
@@ -57,7 +58,7 @@ def _forgetting(course: Path) -> Iterator[None]:
         sys.path[:] = path
         for name, module in list(sys.modules.items()):
             file = getattr(module, "__file__", None)
-            if isinstance(file, str) and Path(file).is_relative_to(course):
+            if isinstance(file, str) and any(map(Path(file).is_relative_to, sources(course))):
                 del sys.modules[name]
 
 

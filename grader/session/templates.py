@@ -157,8 +157,12 @@ def _serve(like: Job, control: socket.socket, events: socket.socket, server: Wor
 
 def _stamp(course: Path) -> Stamp:
     """Names, times and sizes of all that a template is made from, and that is no stub."""
-    folders = [course / "assignments", course / "solutions", course / "tests" / "hidden"]
-    return tuple(found for folder in folders for found in _files(str(folder)))
+    return tuple(found for folder in sources(course) for found in _files(str(folder)))
+
+
+def sources(course: Path) -> list[Path]:
+    """The folders of a course whose files are imported to grade."""
+    return [course / "assignments", course / "solutions", course / "tests" / "hidden"]
 
 
 def _files(folder: str) -> Iterator[tuple[str, int, int]]:
