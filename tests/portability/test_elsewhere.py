@@ -22,10 +22,15 @@ import elsewhere
 elsewhere.leave_linux()
 """
 IMPORT_EVERYTHING = """
+EXTRAS = ("nbgrader", "nbformat", "dask", "distributed", "cosmic_ray")
 import grader
 names = [found.name for found in pkgutil.walk_packages(grader.__path__, "grader.")]
 for name in names:
-    importlib.import_module(name)
+    try:
+        importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name.split(".")[0] not in EXTRAS:
+            raise
 print(len(names))
 """
 GRADE = """
