@@ -20,6 +20,7 @@ MODULES = """
 """
 OTHERS = """
     torch numpy pytest _pytest.tmpdir subprocess tempfile multiprocessing.context psutil
+    asyncio distributed nbgrader.api nbconvert
 """
 NAMES = {
     os: """

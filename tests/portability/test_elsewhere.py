@@ -22,7 +22,7 @@ import elsewhere
 elsewhere.leave_linux()
 """
 IMPORT_EVERYTHING = """
-EXTRAS = ("nbgrader", "nbformat", "dask", "distributed", "cosmic_ray")
+EXTRAS = ("nbgrader", "nbformat", "nbconvert", "dask", "distributed", "cosmic_ray")
 import grader
 names = [found.name for found in pkgutil.walk_packages(grader.__path__, "grader.")]
 for name in names:
