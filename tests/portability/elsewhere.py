@@ -26,11 +26,11 @@ NAMES = {
     os: """
         fork forkpty setsid getsid getppid geteuid setegid seteuid setresuid setgroups getresuid
         getpgid killpg sched_getaffinity pidfd_open sysconf set_blocking chown wait wait3 wait4
-        waitpid waitid WIFSIGNALED WTERMSIG WNOHANG O_DIRECTORY O_NOFOLLOW O_CLOEXEC O_NONBLOCK
+        waitid WIFSIGNALED WTERMSIG O_DIRECTORY O_NOFOLLOW O_CLOEXEC O_NONBLOCK
         O_PATH fchmod setpriority mkfifo
     """,
     signal: "SIGCHLD SIGXCPU SIGVTALRM setitimer pidfd_send_signal ITIMER_VIRTUAL",
-    socket: "AF_UNIX send_fds recv_fds SOCK_SEQPACKET",
+    socket: "send_fds recv_fds SOCK_SEQPACKET",
 }
 
 
@@ -47,6 +47,7 @@ def leave_linux() -> None:
         for name in names.split():
             with contextlib.suppress(AttributeError):
                 delattr(module, name)
+    os.supports_dir_fd.clear()
     os.environ["GRADE_START"] = "spawn"
     from grader.sandbox import spawning
 
