@@ -34,10 +34,11 @@ class Gradings:
         if self._process is None:
             self._process = GradingProcess(isolate=self._isolate)
         self._number += 1
-        self._thread = threading.Thread(
+        thread = threading.Thread(
             target=self._grade, args=(self._process, job, self._number), daemon=True
         )
-        self._thread.start()
+        thread.start()
+        self._thread = thread  # only now: an interruption may come before it can be joined
         return self._number
 
     @property
@@ -78,4 +79,6 @@ class Gradings:
             word = process.grade(job, step)
         except GradingError as error:
             word = error
+        except OSError:
+            return  # the process was closed before it was asked: nobody waits for word
         self._on_word(number, word)

@@ -129,7 +129,11 @@ def below(pid: int) -> list[int]:
         children = [child for child, above in parents.items() if above == parent]
         found += children
         waiting += children
-    return [os.pidfd_open(child) for child in found]
+    descriptors = []
+    for child in found:
+        with contextlib.suppress(ProcessLookupError):  # a worker may be gone by now
+            descriptors.append(os.pidfd_open(child))
+    return descriptors
 
 
 def has_ended(descriptor: int) -> bool:
