@@ -162,6 +162,10 @@ class _TooLong(BaseException):
 
 @contextlib.contextmanager
 def _deadline(seconds: float) -> Iterator[None]:
+    if not hasattr(signal, "setitimer"):  # Windows
+        yield
+        return
+
     def expire(number: int, frame: FrameType | None) -> None:
         raise _TooLong
 

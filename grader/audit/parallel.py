@@ -1,4 +1,4 @@
-"""The same work on many things, on every core, by forking."""
+"""The same work on many things, on every core, by forking where that can be done."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import os
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from typing import TypeVar
+
+from grader.sandbox.process import cores
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -17,7 +19,7 @@ def spread(work: Callable[[T], R], things: Sequence[T], *, processes: int | None
 
     Raises what ``work`` raises, or RuntimeError if a child ends before it is done.
     """
-    count = min(processes or len(os.sched_getaffinity(0)), len(things))
+    count = min(processes or cores(), len(things)) if hasattr(os, "fork") else 1
     if count <= 1:
         return [work(thing) for thing in things]
     context = multiprocessing.get_context("fork")

@@ -72,7 +72,7 @@ def main() -> None:
     from grader.audit.measure import audit
     from grader.course.loading import course_assignment, load_course
     from grader.course.model import CourseError
-    from grader.sandbox.forkserver import warm_up
+    from grader.sandbox.worker import warm_up
     from grader.session.errors import GraderFault
 
     course, seeds, pairs, *assignments = sys.argv[1:]

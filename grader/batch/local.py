@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
-
 from grader.batch.pool import SPARE_SECONDS, Lost
 from grader.report.model import Report
+from grader.sandbox.process import cores
 from grader.session.client import GradingError, GradingProcess
 from grader.session.protocol import Job
 
@@ -15,7 +14,7 @@ class LocalPool:
 
     def __init__(self, jobs: int | None = None, *, isolate: bool = False) -> None:
         self._isolate = isolate
-        self._jobs = jobs or len(os.sched_getaffinity(0))
+        self._jobs = jobs or cores()
 
     def size(self) -> int:
         return self._jobs

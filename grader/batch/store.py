@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -19,6 +18,7 @@ from grader.course.model import Assignment, Course
 from grader.course.submission import fingerprint
 from grader.report.files import ReportError, decode, encode, write_atomically
 from grader.report.model import Report
+from grader.sandbox.locks import lock
 from grader.session.protocol import Options
 
 JOURNAL = "journal.jsonl"
@@ -48,7 +48,7 @@ class Store:
         try:
             self.scratch.parent.mkdir(parents=True, exist_ok=True)
             self._lock = (folder / STATE / "lock").open("wb")
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(self._lock.fileno())
             shutil.rmtree(self.scratch, ignore_errors=True)
             self.scratch.mkdir()
             self._read_journal()

@@ -122,6 +122,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 def main() -> NoReturn:
     """The console script."""
+    if sys.getfilesystemencoding() != "utf-8":
+        # A locale that knows only ASCII, say: the letters of paths would not survive. See PEP 540.
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")

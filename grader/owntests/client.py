@@ -11,7 +11,7 @@ from typing import TypeAlias
 import msgspec
 
 from grader.owntests.model import Thoroughness
-from grader.sandbox.client import CLEAN_ENVIRONMENT
+from grader.sandbox.starting import CLEAN_ENVIRONMENT
 from grader.session.protocol import SandboxMode
 
 

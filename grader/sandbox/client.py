@@ -1,13 +1,14 @@
-"""The trusted side's hold on the fork server and its workers."""
+"""The trusted side's hold on the fork server, and on workers however they were started."""
 
 from __future__ import annotations
 
 import contextlib
+import io
 import os
+import select
 import signal
 import socket
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +16,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from grader.sandbox import frames
+from grader.sandbox.ending import Process, how_it_ended
 from grader.sandbox.errors import ProtocolError, SandboxError, WorkerLost, WorkerTimeout
 from grader.sandbox.isolation import Isolation, find
 from grader.sandbox.messages import (
@@ -33,26 +35,21 @@ from grader.sandbox.messages import (
     Spawned,
     Unusable,
 )
+from grader.sandbox.spawning import interpreter
+from grader.sandbox.starting import CLEAN_ENVIRONMENT
 
 SPAWN_SECONDS = 30.0
+LAST_MOMENT_SECONDS = 0.5
 _answers: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)
 _replies: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
 _encoder = msgspec.msgpack.Encoder()
 R = TypeVar("R", bound=FromWorker)
 
-CLEAN_ENVIRONMENT = {
-    "PATH": "/usr/bin:/bin",
-    "LANG": "C.UTF-8",
-    "HOME": "/nonexistent",
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-}
-"""All that the processes near student code see of the environment."""
-
 
 class ForkServer:
     """Commands to a running fork server."""
+
+    confines = True
 
     def __init__(
         self,
@@ -63,7 +60,6 @@ class ForkServer:
         replies: msgspec.msgpack.Decoder[Any] = _replies,
     ) -> None:
         self.staging = staging
-        """Below this, staged files are to lie; None for the system's temporary folder."""
         self._control = control
         self._replies = replies
         self._process = process
@@ -80,7 +76,7 @@ class ForkServer:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             number = theirs.fileno()
-            command = [sys.executable, "-I", "-X", "utf8", "-m", __package__ + ".forkserver"]
+            command = interpreter("grader.sandbox.forkserver")
             process = subprocess.Popen(
                 [*isolation.prefix, *command, str(number), *isolation.holds],
                 env=CLEAN_ENVIRONMENT,
@@ -109,12 +105,14 @@ class ForkServer:
         ending, self._ending = self._ending, []
         for pid in ending:
             self.reap(pid)
-        return Worker(self, answer.pid, descriptors[0], ours, read_end, self._replies)
+        os.set_blocking(read_end, False)
+        process = _Forked(self, answer.pid, descriptors[0])
+        return Worker(process, ours, io.FileIO(read_end, "r"), self._replies)
 
     def reap(self, pid: int) -> int:
-        """Wait for a killed worker and return its wait status."""
+        """Wait for a killed worker and return its exit code."""
         answer, _ = self._ask(Reap(pid=pid), [])
-        return answer.status if isinstance(answer, Reaped) else 0
+        return os.waitstatus_to_exitcode(answer.status) if isinstance(answer, Reaped) else 0
 
     def reap_later(self, pid: int) -> None:
         """Reap a killed worker, whose status nobody asks for, when the next one is spawned.
@@ -145,23 +143,52 @@ class ForkServer:
         return _answers.decode(message), list(received)
 
 
+class _Forked:
+    """A process that a fork server has forked."""
+
+    def __init__(self, server: ForkServer, pid: int, pidfd: int) -> None:
+        self.pid = pid
+        self._server = server
+        self._pidfd = pidfd
+
+    def kill(self) -> bool:
+        if self._pidfd < 0:
+            return False
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+        os.close(self._pidfd)
+        self._pidfd = -1
+        return True
+
+    def wait(self, seconds: float) -> None:
+        poller = select.poll()
+        poller.register(self._pidfd, select.POLLIN)
+        poller.poll(seconds * 1000)
+
+    def reap(self) -> int:
+        return self._server.reap(self.pid)
+
+    def reap_later(self) -> None:
+        self._server.reap_later(self.pid)
+
+
 class Worker:
-    """One confined process with one student's code. Whatever it says is only a claim."""
+    """One process with one student's code. Whatever it says is only a claim.
+
+    ``output`` gives what is printed there, without blocking.
+    """
 
     def __init__(
         self,
-        server: ForkServer,
-        pid: int,
-        pidfd: int,
+        process: Process,
         sock: socket.socket,
-        output: int,
-        replies: msgspec.msgpack.Decoder[Any],
+        output: io.RawIOBase,
+        replies: msgspec.msgpack.Decoder[Any] = _replies,
     ) -> None:
-        self.pid = pid
+        self.pid = process.pid
         self.requests = 0
         """How many requests it has answered since it was spawned."""
-        self._server = server
-        self._pidfd = pidfd
+        self._process = process
         self._sock = sock
         self._output = output
         self._replies = replies
@@ -171,8 +198,7 @@ class Worker:
         self.keep_output = 64 * 1024
         self._announced: msgspec.Struct | None = None
         sock.setblocking(False)
-        os.set_blocking(output, False)
-        self._reader = frames.DeadlineReader(sock, output, self._drain)
+        self._reader = frames.DeadlineReader(sock, output.fileno(), self._drain)
 
     @property
     def alive(self) -> bool:
@@ -224,7 +250,7 @@ class Worker:
 
     def take_output(self) -> tuple[str, bool]:
         """What was printed since the last time, and whether some of it was dropped."""
-        if self._output >= 0:
+        if not self._output.closed:
             self._drain()
         text = self._kept.decode("utf-8", "backslashreplace")
         dropped = self._dropped
@@ -232,38 +258,32 @@ class Worker:
         self._dropped = False
         return text, dropped
 
-    def kill(self) -> int:
-        """Kill and reap it, if that has not been done; returns the wait status."""
-        if not self._signal_to_end():
-            return 0
-        try:
-            return self._server.reap(self.pid)
-        finally:
-            self._let_go()
+    def kill(self) -> None:
+        """Kill and reap it, if that has not been done."""
+        self._kill()
 
     def discard(self) -> None:
         """Kill it, as nobody asks how it ends: that is not waited for."""
-        if self._signal_to_end():
-            self._server.reap_later(self.pid)
+        if self._process.kill():
+            self._lost = self._lost or WorkerLost("it was ended")
+            self._process.reap_later()
             self._let_go()
 
-    def _signal_to_end(self) -> bool:
-        """Kill it; False if that has been done."""
-        if self._pidfd < 0:
-            return False
-        with contextlib.suppress(ProcessLookupError):
-            signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
-        os.close(self._pidfd)
-        self._pidfd = -1
+    def _kill(self) -> int:
+        """Kill and reap it; returns its exit code if that has not been done before."""
+        if not self._process.kill():
+            return 0
         self._lost = self._lost or WorkerLost("it was ended")
-        return True
+        try:
+            return self._process.reap()
+        finally:
+            self._let_go()
 
     def _let_go(self) -> None:
         self._drain()
         self._reader.close()
         self._sock.close()
-        os.close(self._output)
-        self._output = -1
+        self._output.close()
 
     def _receive(self, deadline: float) -> tuple[Any, bytearray]:
         self._reader.deadline = deadline
@@ -278,22 +298,21 @@ class Worker:
         if died:
             # It closed its socket, so it is ending or wants to look so; give it a moment to have a
             # status of its own, which says more than our SIGKILL would.
-            _wait_for_end(self._pidfd)
-        status = self.kill()
+            self._process.wait(LAST_MOMENT_SECONDS)
+        exit_code = self._kill()
         if isinstance(error, TimeoutError):
             self._lost = WorkerTimeout("it did not answer in time")
         elif isinstance(error, ProtocolError):
             self._lost = error
         else:
-            self._lost = WorkerLost(_how_it_ended(status))
+            self._lost = WorkerLost(how_it_ended(exit_code))
         return self._lost
 
     def _drain(self) -> bool:
         """Read what was printed, keeping the first of it; False once the pipe has ended."""
         for _ in range(64):
-            try:
-                data = os.read(self._output, 1 << 16)
-            except BlockingIOError:
+            data = self._output.read(1 << 16)
+            if data is None:
                 return True
             if not data:
                 return False
@@ -307,26 +326,3 @@ def _frame(request: msgspec.Struct, blob_size: int = 0) -> bytes:
     """A request as it is sent, up to its blob."""
     body = _encoder.encode(request)
     return frames.LENGTHS.pack(len(body), blob_size) + body
-
-
-def _wait_for_end(pidfd: int, seconds: float = 0.5) -> None:
-    import select
-
-    poller = select.poll()
-    poller.register(pidfd, select.POLLIN)
-    poller.poll(seconds * 1000)
-
-
-_ENDINGS: dict[int, str] = {
-    signal.SIGSEGV: "it crashed with a segmentation fault",
-    signal.SIGABRT: "it aborted itself",
-    signal.SIGKILL: "it was killed, perhaps for want of memory",
-    signal.SIGXCPU: "it used up its processor time",
-}
-
-
-def _how_it_ended(status: int) -> str:
-    """Words that students see: the numbers, which their code can choose, are not among them."""
-    if os.WIFSIGNALED(status):
-        return _ENDINGS.get(os.WTERMSIG(status), "it was ended by a signal")
-    return f"it left with {'exit status 0' if status == 0 else 'another exit status than 0'}"

@@ -31,6 +31,24 @@ _ADVICE = {
 }
 
 
+_EVERYTHING: dict[str, Layer] = {
+    "limits on memory, time, files": "memory",
+    "no new privileges": "privileges",
+    "memory closed to other processes": "memory",
+    FILES: "landlock",
+    CALLS: "seccomp",
+}
+
+
+def unconfined() -> Ready:
+    """What a worker says that was spawned, not forked."""
+    why = "this system's workers are processes like any other"
+    return Ready(
+        enforced=[],
+        gaps=[Gap(guarantee=name, why=why, advice="Grade on Linux.") for name in _EVERYTHING],
+    )
+
+
 class Prepared:
     """What the fork server does once for all its workers, before any is confined."""
 

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from grader.sandbox import isolation
-from grader.sandbox.client import CLEAN_ENVIRONMENT, ForkServer
+from grader.sandbox.confine import unconfined
 from grader.sandbox.errors import SandboxError, WorkerLost
 from grader.sandbox.messages import Confinement, Layer, Probed, Ready, Targets, Tried
 from grader.sandbox.staging import PREFIX, Staging
+from grader.sandbox.starting import CLEAN_ENVIRONMENT, Workers, start_workers
 
 MEMORY_BYTES = 256 << 20
 SECONDS = 60.0
@@ -20,7 +21,7 @@ _SET_BY_TORCH = ("TORCHINDUCTOR_CACHE_DIR",)
 
 
 def examine(
-    server: ForkServer | None = None,
+    server: Workers | None = None,
     *,
     without: Sequence[Layer] = (),
     isolate: bool = False,
@@ -28,18 +29,20 @@ def examine(
     """What a worker of ``server`` (default: one of its own) says of itself, and what it could do.
 
     ``without`` leaves layers out, ``isolate`` puts such a server into bubblewrap. Raises
-    SandboxError if no worker can be started.
+    SandboxError if no worker can be started. Where workers are not confined, nothing is tried.
     """
     if server is None:
         staging = Staging()
         try:
-            server = ForkServer.launch(staging=staging.path, isolate=isolate)
+            server = start_workers(staging=staging.path, isolate=isolate)
             try:
                 return examine(server, without=without)
             finally:
                 server.close()
         finally:
             staging.close()
+    if not server.confines:
+        return unconfined(), []
     confinement = Confinement(memory_bytes=MEMORY_BYTES, cpu_seconds=60, without=list(without))
     with (
         tempfile.TemporaryDirectory(prefix=PREFIX) as elsewhere,

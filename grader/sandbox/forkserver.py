@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 import msgspec
-import torch
 
 from grader.sandbox import process, worker
 from grader.sandbox.confine import Prepared
@@ -43,22 +42,11 @@ def start(live: worker.Life = worker.serve) -> tuple[int, socket.socket]:
     status = 1
     try:
         ours.close()
-        warm_up()
+        worker.warm_up()
         serve(theirs, parent=me, live=live)
         status = 0
     finally:
         os._exit(status)
-
-
-def warm_up() -> None:
-    """Do once what every worker would do first: kernels, dispatch tables, the autograd engine."""
-    torch.set_num_threads(1)
-    x = torch.randn(8, 8, requires_grad=True)
-    torch.autograd.grad((x @ x).softmax(-1).sum(), x)
-    torch.nn.Linear(2, 2)(torch.ones(1, 2))
-    # The first division on meta imports a second's worth of torch.
-    nowhere = torch.empty(2, 2, device="meta")
-    (nowhere @ nowhere / 2.0).softmax(-1)
 
 
 def serve(
@@ -164,7 +152,7 @@ def main() -> None:
     """Serve as a process of its own, given its socket's descriptor and how it is isolated."""
     os.environ.pop("PWD", None)  # bubblewrap's
     control = socket.socket(fileno=int(sys.argv[1]))
-    warm_up()
+    worker.warm_up()
     serve(control, parent=os.getppid(), isolation=sys.argv[2:])
 
 

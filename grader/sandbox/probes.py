@@ -6,12 +6,11 @@ test switches them off and sees the attempt succeed.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
-import fcntl
 import mmap
 import os
-import resource
 import socket
 import sys
 from collections.abc import Callable
@@ -19,6 +18,10 @@ from collections.abc import Callable
 import msgspec
 
 from grader.sandbox.messages import Layer, Targets, Tried
+
+with contextlib.suppress(ImportError):  # nothing is tried on Windows
+    import fcntl
+    import resource
 
 _REFUSALS = {
     errno.EPERM, errno.EACCES, errno.ENOSYS, errno.ENOMEM, errno.EMFILE, errno.EAGAIN,

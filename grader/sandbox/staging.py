@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shutil
 import stat
 import tempfile
 from pathlib import Path
+
+from grader.sandbox.locks import lock
 
 PREFIX = "grader-"
 LOCK = ".in-use"
@@ -29,19 +30,23 @@ class Staging:
         """Take the folder away; what a dying process still holds there is left to the next."""
         shutil.rmtree(self.path, ignore_errors=True)
         os.close(self.descriptor)
+        # Windows takes no open file away.
+        shutil.rmtree(self.path, ignore_errors=True)
 
 
 def _claim() -> tuple[Path, int]:
     """A new folder, and the descriptor that locks it."""
     while True:
         path = Path(tempfile.mkdtemp(prefix=PREFIX))
-        lock = path / LOCK
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        if lock.exists():
-            path.chmod(0o755)  # a worker may be somebody else
-            return path, descriptor
-        os.close(descriptor)  # between these two lines it looked like nobody's
+        file = path / LOCK
+        descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        # Until it is locked it looks like nobody's.
+        with contextlib.suppress(BlockingIOError):
+            lock(descriptor)
+            if file.exists():
+                path.chmod(0o755)  # a worker may be somebody else
+                return path, descriptor
+        os.close(descriptor)
 
 
 def _sweep() -> None:
@@ -52,14 +57,15 @@ def _sweep() -> None:
     for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError):
             status = path.lstat()
-            if stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid():
+            mine = not hasattr(os, "geteuid") or status.st_uid == os.geteuid()
+            if stat.S_ISDIR(status.st_mode) and mine:
                 _remove_if_free(path)
 
 
 def _remove_if_free(path: Path) -> None:
-    descriptor = os.open(path / LOCK, os.O_RDWR | os.O_NOFOLLOW)
+    descriptor = os.open(path / LOCK, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock(descriptor)
         shutil.rmtree(path, ignore_errors=True)
     finally:
         os.close(descriptor)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import msgspec
+import torch
 
 from grader.sandbox import frames, probes
 from grader.sandbox.confine import Prepared, confine
@@ -24,6 +25,17 @@ _SOCKET = 3
 _requests: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
 
 
+def warm_up() -> None:
+    """Do once what every worker would do first: kernels, dispatch tables, the autograd engine."""
+    torch.set_num_threads(1)
+    x = torch.randn(8, 8, requires_grad=True)
+    torch.autograd.grad((x @ x).softmax(-1).sum(), x)
+    torch.nn.Linear(2, 2)(torch.ones(1, 2))
+    # The first division on meta imports a second's worth of torch.
+    nowhere = torch.empty(2, 2, device="meta")
+    (nowhere @ nowhere / 2.0).softmax(-1)
+
+
 def run(
     sock: socket.socket, output: int, spawn: Spawn, parent: int, prepared: Prepared, live: Life
 ) -> None:
@@ -33,14 +45,25 @@ def run(
     """
     sock = _keep_only(sock, output)
     os.setsid()
-    os.chdir(spawn.directory)
-    sys.path[:] = [entry for entry in sys.path if entry] + [spawn.directory]
-    sys.dont_write_bytecode = True
-    sys.argv = [""]
-    _leave_checking_to_others()
+    enter(spawn.directory)
     ready = confine(spawn, parent, prepared)
     frames.send(sock, ready)
     live(sock)
+
+
+def enter(directory: str) -> None:
+    """Make the folder of the staged files this process's own, and start its streams afresh."""
+    os.chdir(directory)
+    sys.path[:] = [entry for entry in sys.path if entry] + [directory]
+    sys.dont_write_bytecode = True
+    sys.argv = [""]
+    _leave_checking_to_others()
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        stream = open(  # noqa: SIM115
+            number, mode, encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False
+        )
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
 
 
 def serve(sock: socket.socket) -> None:
@@ -83,10 +106,4 @@ def _keep_only(sock: socket.socket, output: int) -> socket.socket:
     os.dup2(sock.fileno(), _SOCKET)
     sock.detach()
     os.closerange(_SOCKET + 1, os.sysconf("SC_OPEN_MAX"))
-    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
-        stream = open(  # noqa: SIM115
-            number, mode, encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False
-        )
-        setattr(sys, name, stream)
-        setattr(sys, f"__{name}__", stream)
     return socket.socket(fileno=_SOCKET)

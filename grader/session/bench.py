@@ -13,11 +13,11 @@ from grader.course.model import Assignment, CourseError
 from grader.course.submission import Submission, read_submission, stage, unpack
 from grader.report.model import Evidence
 from grader.sandbox import loading
-from grader.sandbox.client import ForkServer
 from grader.sandbox.executor import Executor
 from grader.sandbox.messages import ForbiddenUse
 from grader.sandbox.readable import Readable, code_paths
 from grader.sandbox.staging import Staging
+from grader.sandbox.starting import Workers, start_workers
 from grader.session.constants import Constants
 from grader.session.draw import Draw
 from grader.session.errors import CheckFailure, GraderFault
@@ -134,7 +134,7 @@ class Benches:
     def __init__(self, submission: Path | None, seed: int) -> None:
         self._submission = submission
         self._seed = seed
-        self._server: ForkServer | None = None
+        self._server: Workers | None = None
         self._staging: Staging | None = None
         self._benches: dict[tuple[Path, str], Bench] = {}
 
@@ -161,7 +161,7 @@ class Benches:
     def _for_submission(self, path: Path, assignment: Assignment) -> Bench:
         if self._server is None:
             self._staging = Staging()
-            self._server = ForkServer.launch(staging=self._staging.path)
+            self._server = start_workers(staging=self._staging.path)
         assert self._server.staging is not None
         directory = self._server.staging / str(len(self._benches))
         return submission_bench(path, assignment, directory, self._server, seed=self._seed)
@@ -187,7 +187,7 @@ def submission_bench(
     path: Path,
     assignment: Assignment,
     directory: Path,
-    server: ForkServer,
+    server: Workers,
     *,
     seed: int,
     earlier: Sequence[Assignment] = (),

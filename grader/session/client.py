@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from types import TracebackType
@@ -14,12 +13,15 @@ import msgspec
 
 from grader.report.model import Report
 from grader.sandbox import frames
-from grader.sandbox.client import CLEAN_ENVIRONMENT
-from grader.sandbox.errors import ProtocolError
+from grader.sandbox.errors import ProtocolError, SandboxError
+from grader.sandbox.spawning import Spawned, interpreter
 from grader.sandbox.staging import Staging
+from grader.sandbox.starting import CLEAN_ENVIRONMENT, forks
 from grader.session.protocol import Demonstrated, Event, Fault, Graded, Job, Progress
 
 _events: msgspec.msgpack.Decoder[Event] = msgspec.msgpack.Decoder(Event)
+
+CONNECT_SECONDS = 60.0
 
 
 class GradingError(Exception):
@@ -45,15 +47,19 @@ class GradingProcess:
 
     def __init__(self, *, isolate: bool = False) -> None:
         """With ``isolate`` submissions do not even see what files exist, or nothing is graded."""
-        ours, theirs = socket.socketpair()
         self._staging = Staging()
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115
+        arguments = [str(self._staging.path), *(["isolate"] if isolate else [])]
+        start = self._start if forks() else self._spawn
+        self._process, self._socket = start(arguments)
+
+    def _start(self, arguments: list[str]) -> tuple[subprocess.Popen[bytes], socket.socket]:
+        ours, theirs = socket.socketpair()
         with theirs:
             number = theirs.fileno()
-            command = [sys.executable, "-I", "-X", "utf8", "-m", "grader.session.root"]
-            arguments = [str(number), str(os.getpid()), str(self._staging.path)]
-            self._process = subprocess.Popen(
-                [*command, *arguments, *(["isolate"] if isolate else [])],
+            command = [*interpreter("grader.session.root"), str(number), str(os.getpid())]
+            process = subprocess.Popen(
+                [*command, *arguments],
                 env=CLEAN_ENVIRONMENT,
                 pass_fds=[number, self._staging.descriptor],
                 stdin=subprocess.DEVNULL,
@@ -61,7 +67,19 @@ class GradingProcess:
                 stderr=self._errors,
                 cwd="/",
             )
-        self._socket = ours
+        return process, ours
+
+    def _spawn(self, arguments: list[str]) -> tuple[subprocess.Popen[bytes], socket.socket]:
+        spawned = Spawned(
+            "grader.session.spawned", arguments, stdout=subprocess.DEVNULL, stderr=self._errors
+        )
+        try:
+            return spawned.process, spawned.connect(CONNECT_SECONDS)
+        except SandboxError:
+            words = self._last_words()
+            self._staging.close()
+            self._errors.close()
+            raise GradingError(f"the grading process could not be started.{words}") from None
 
     def grade(
         self,
@@ -119,6 +137,8 @@ class GradingProcess:
         self._socket.close()
         self._process.kill()
         self._process.wait()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
         self._staging.close()
         self._errors.close()
 

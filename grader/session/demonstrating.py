@@ -7,8 +7,8 @@ from typing import Any
 
 from grader.course.submission import NotGradable
 from grader.sandbox import loading
-from grader.sandbox.client import ForkServer
 from grader.sandbox.errors import WorkerLost
+from grader.sandbox.starting import Workers
 from grader.session.bench import Bench
 from grader.session.evidence import Demonstration as Run
 from grader.session.evidence import demonstrations, plain_numbers
@@ -19,7 +19,7 @@ from grader.session.protocol import Demonstrated, Demonstration, Job
 DIGITS = 8
 
 
-def demonstrate(job: Job, server: ForkServer) -> Demonstrated:
+def demonstrate(job: Job, server: Workers) -> Demonstrated:
     """Run the demonstrations of the public suite; every worker is dead when this returns.
 
     Raises CourseError for a broken course, GraderFault or SandboxError where the grader failed.

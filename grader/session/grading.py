@@ -26,8 +26,8 @@ from grader.report.model import (
     Status,
     Visibility,
 )
-from grader.sandbox.client import ForkServer
 from grader.sandbox.errors import WorkerLost
+from grader.sandbox.starting import Workers
 from grader.session.bench import Bench, submission_bench
 from grader.session.checks import Check, claim_id, declared_check
 from grader.session.diagnosing import FaultModules, diagnose
@@ -44,7 +44,7 @@ OnProgress: TypeAlias = Callable[[Progress], None]
 NextJob: TypeAlias = Callable[[], tuple[Job, OnProgress]]
 
 
-def grade(job: Job, server: ForkServer, on_progress: OnProgress = lambda _: None) -> Report:
+def grade(job: Job, server: Workers, on_progress: OnProgress = lambda _: None) -> Report:
     """Grade ``job`` with workers of ``server``; every worker is dead when this returns.
 
     The report is an instructor's. Raises CourseError for a broken course, GraderFault or
@@ -53,7 +53,7 @@ def grade(job: Job, server: ForkServer, on_progress: OnProgress = lambda _: None
     return _Run(job, server, lambda: (job, on_progress)).report()
 
 
-def prepare_and_grade(like: Job, server: ForkServer, next_job: NextJob) -> Report:
+def prepare_and_grade(like: Job, server: Workers, next_job: NextJob) -> Report:
     """Make everything ready that jobs ``like`` this one have in common, then grade ``next_job()``.
 
     ``next_job`` may fork, and return in the child: what has been prepared is shared then. Its job
@@ -74,7 +74,7 @@ def job_bench(
     assignment: Assignment,
     earlier: Sequence[Assignment],
     later: Sequence[Assignment],
-    server: ForkServer,
+    server: Workers,
     staging: contextlib.ExitStack,
 ) -> Bench:
     """A bench for what ``job`` names, staged until ``staging`` is closed; raises NotGradable."""
@@ -106,7 +106,7 @@ class _Run(Checks):
     """One run of the suites on one bench; learns which checks to expect before any of them runs."""
 
     def __init__(
-        self, like: Job, server: ForkServer, next_job: NextJob, *, prepare: bool = False
+        self, like: Job, server: Workers, next_job: NextJob, *, prepare: bool = False
     ) -> None:
         self._public_only = like.public_only
         self._assignment, self._earlier, self._later = job_assignment(like)

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias, TypeVar
 
 from grader.course.model import Assignment, Limits
 from grader.report.model import Evidence
-from grader.sandbox.client import ForkServer, Worker
+from grader.sandbox.client import Worker
 from grader.sandbox.errors import WorkerLost, WorkerTimeout
 from grader.sandbox.messages import (
     Analyse,
@@ -26,6 +26,7 @@ from grader.sandbox.messages import (
     Request,
     Unusable,
 )
+from grader.sandbox.starting import Workers
 from grader.session.errors import (
     MissingExport,
     OutOfTime,
@@ -54,7 +55,7 @@ class StudentProcess:
 
     def __init__(
         self,
-        server: ForkServer,
+        server: Workers,
         assignment: Assignment,
         main: Path,
         *,
@@ -191,9 +192,12 @@ class StudentProcess:
             cpu_seconds=int(self._limits.submission_seconds) + 1,
             without=OFF if self._sandbox == "off" else [],
         )
+        asked = time.monotonic()
         worker = self._server.spawn(self._main.parent, confinement)
         worker.keep_output = self._limits.output_bytes
         ready = worker.wait_ready()
+        # Where each worker has to import torch, that is not what the submission's time is for.
+        self._submission_deadline += time.monotonic() - asked
         if self._sandbox == "require":
             refuse(ready.missing)
         self.ready = self.ready or ready

@@ -123,8 +123,9 @@ def sandbox_info(mode: SandboxMode, ready: Ready | None) -> SandboxInfo:
     """A worker's confinement as a report says it."""
     if ready is None:
         return SandboxInfo(level="none")
+    none = mode == "off" or not ready.enforced
     return SandboxInfo(
-        level="none" if mode == "off" else "partial" if ready.missing else "full",
+        level="none" if none else "partial" if ready.missing else "full",
         enforced=ready.enforced,
         not_enforced=[str(gap) for gap in ready.gaps],
     )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from grader.sandbox.client import ForkServer
 from grader.sandbox.doctor import examine
 from grader.sandbox.errors import SandboxMissing
 from grader.sandbox.messages import Gap, Tried
 from grader.sandbox.probes import promise
+from grader.sandbox.starting import Workers
 
 
-def require(server: ForkServer) -> None:
+def require(server: Workers) -> None:
     """Try every promise with a throw-away worker; raises SandboxMissing if one does not hold."""
     ready, tried = examine(server)
     refuse(ready.missing, [one for one in tried if not one.held])

@@ -19,7 +19,7 @@ import msgspec
 
 from grader.report.model import Report
 from grader.sandbox import frames, process
-from grader.sandbox.client import ForkServer
+from grader.sandbox.starting import Workers
 from grader.session.answering import answer, progress_to
 from grader.session.protocol import Job
 
@@ -35,7 +35,7 @@ _READY, _WELL, _BADLY = b"r", b"w", b"b"
 class Templates:
     """The templates of a grading process, made for a second job of their kind, or one of many."""
 
-    def __init__(self, events: socket.socket, server: ForkServer) -> None:
+    def __init__(self, events: socket.socket, server: Workers) -> None:
         self._events = events
         self._server = server
         self._seen: dict[Key, Stamp] = {}
@@ -74,7 +74,7 @@ class Template:
 
     @classmethod
     def make(
-        cls, like: Job, events: socket.socket, server: ForkServer, others: list[Template]
+        cls, like: Job, events: socket.socket, server: Workers, others: list[Template]
     ) -> Template | None:
         """Fork one for jobs like this; None if its course or its suites do not let it be made."""
         ours, theirs = socket.socketpair()
@@ -119,7 +119,7 @@ class _NotMade(BaseException):
     """The suites could not be made ready. Not an Exception, which pytest would keep to itself."""
 
 
-def _serve(like: Job, control: socket.socket, events: socket.socket, server: ForkServer) -> None:
+def _serve(like: Job, control: socket.socket, events: socket.socket, server: Workers) -> None:
     """Be a template, and in each child grade one job."""
     from grader.session.grading import OnProgress, prepare_and_grade
 
@@ -157,8 +157,12 @@ def _serve(like: Job, control: socket.socket, events: socket.socket, server: For
 
 def _stamp(course: Path) -> Stamp:
     """Names, times and sizes of all that a template is made from, and that is no stub."""
-    folders = [course / "assignments", course / "solutions", course / "tests" / "hidden"]
-    return tuple(found for folder in folders for found in _files(str(folder)))
+    return tuple(found for folder in sources(course) for found in _files(str(folder)))
+
+
+def sources(course: Path) -> list[Path]:
+    """The folders of a course whose files are imported to grade."""
+    return [course / "assignments", course / "solutions", course / "tests" / "hidden"]
 
 
 def _files(folder: str) -> Iterator[tuple[str, int, int]]:

@@ -146,7 +146,7 @@ def test_plain_pytest_gives_the_same_verdicts(pytester, grade, fork_server, monk
     monkeypatch.setattr(
         ForkServer,
         "launch",
-        classmethod(lambda cls, *, staging: Shared(fork_server._control, staging=staging)),
+        classmethod(lambda cls, *, staging, isolate: Shared(fork_server._control, staging=staging)),
     )
     run = pytester.inline_run(
         ROOT / "tests" / "hidden" / "test_attention.py",

@@ -25,7 +25,8 @@ COURSE = Path(__file__).parents[2]
 _SERVE = """
 import os, socket, sys
 from grader.owntests import worker
-from grader.sandbox.forkserver import serve, warm_up
+from grader.sandbox.forkserver import serve
+from grader.sandbox.worker import warm_up
 from grader.session import pytest_run
 pytest_run.warm_up()
 warm_up()

@@ -87,7 +87,7 @@ def run(course, fork_server, monkeypatch):
     monkeypatch.setattr(
         ForkServer,
         "launch",
-        classmethod(lambda cls, *, staging: Shared(fork_server._control, staging=staging)),
+        classmethod(lambda cls, *, staging, isolate: Shared(fork_server._control, staging=staging)),
     )
 
     def run_pytest(source=None, *arguments, suite="tests/hidden/test_double.py"):
