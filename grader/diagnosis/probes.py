@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
 import torch
+
+from grader.diagnosis.numbers import Numbers, apart, nearness
 
 Results = dict[str, torch.Tensor]
 Probe = Callable[[Any], Results]
@@ -18,7 +19,7 @@ Probe = Callable[[Any], Results]
 class Signature(msgspec.Struct):
     """What a module does on one probe: results, or an error."""
 
-    results: Results | None
+    results: dict[str, Numbers] | None
     error: str = ""
     """The kind of error that it raised: the built-in type, and whether on purpose."""
     message: str = ""
@@ -27,19 +28,13 @@ class Signature(msgspec.Struct):
     """Results that another random stream changes, where a right answer's are always the same."""
 
 
-EXACT = (1e-4, 1e-5)
-"""Relative and absolute tolerance within which two signatures are the same behaviour."""
-
-HUGE = 1e8
-"""What is larger counts as infinite."""
-
-
 def observe(
     probe: Probe, student: Any, describe: Callable[[Exception], Signature | None]
 ) -> Signature:
     """Run one probe; ``describe`` says what an error is, or None if it is none of the student's."""
     try:
-        return Signature(results=probe(student))
+        found = probe(student)
+        return Signature(results={name: Numbers.of(found[name]) for name in found})
     except Exception as error:
         described = describe(error)
         if described is None:
@@ -62,7 +57,7 @@ def mark_random(first: Signature, second: Signature) -> Signature:
     changed = [
         name
         for name, mine in first.results.items()
-        if name not in second.results or _apart(mine, second.results[name]) is None
+        if name not in second.results or apart(mine, second.results[name]) is None
     ]
     return msgspec.structs.replace(first, random=frozenset(changed))
 
@@ -80,13 +75,13 @@ def distance(one: Signature, other: Signature, *, random: bool = True) -> float 
     largest = 0.0
     for name, mine in one.results.items():
         theirs = other.results[name]
-        apart = _apart(mine, theirs)
-        if apart is None:
+        gap = apart(mine, theirs)
+        if gap is None:
             both = random and name in one.random and name in other.random
-            if not both or mine.shape != theirs.shape or mine.dtype != theirs.dtype:
+            if not both or mine.kind[:2] != theirs.kind[:2]:
                 return None
-            apart = 0.0
-        largest = max(largest, apart)
+            gap = 0.0
+        largest = max(largest, gap)
     return largest
 
 
@@ -107,44 +102,4 @@ def agreement(one: Signature, other: Signature) -> float:
     names = one.results.keys() | other.results.keys()
     if not names:
         return 1.0
-    return sum(_nearness(one.results.get(n), other.results.get(n)) for n in names) / len(names)
-
-
-def _nearness(mine: torch.Tensor | None, theirs: torch.Tensor | None) -> float:
-    if mine is None or theirs is None:
-        return 0.0
-    if mine.shape != theirs.shape or mine.dtype != theirs.dtype:
-        return 0.25
-    if _apart(mine, theirs) is not None:
-        return 1.0
-    if mine.is_meta or theirs.is_meta:
-        return 0.5
-    gap = float((mine.detach().double() - theirs.detach().double()).abs().mean())
-    return 0.5 + (0.4 / (1.0 + gap) if math.isfinite(gap) else 0.0)
-
-
-def _apart(mine: torch.Tensor, theirs: torch.Tensor) -> float | None:
-    if mine.shape != theirs.shape or mine.dtype != theirs.dtype or mine.device != theirs.device:
-        return None
-    if mine.is_meta:
-        return 0.0
-    mine, theirs = _as_compared(mine), _as_compared(theirs)
-    odd, odd_theirs = ~mine.isfinite(), ~theirs.isfinite()
-    if odd.any() or odd_theirs.any():
-        if not torch.equal(odd, odd_theirs):
-            return None
-        if not torch.equal(mine[odd].nan_to_num(nan=7.0), theirs[odd].nan_to_num(nan=7.0)):
-            return None
-        mine, theirs = mine[~odd], theirs[~odd]
-    gap = (mine - theirs).abs()
-    relative, absolute = EXACT
-    scale = float(theirs.abs().max()) if theirs.numel() else 0.0
-    if bool((gap > absolute + relative * max(1.0, scale)).any()):
-        return None
-    return float(gap.max()) if gap.numel() else 0.0
-
-
-def _as_compared(tensor: torch.Tensor) -> torch.Tensor:
-    """The numbers as float64, the huge ones infinite: -1e9 and minus infinity block alike."""
-    values = tensor.detach().double()
-    return values.masked_fill(values > HUGE, torch.inf).masked_fill(values < -HUGE, -torch.inf)
+    return sum(nearness(one.results.get(n), other.results.get(n)) for n in names) / len(names)

@@ -14,12 +14,15 @@ from functools import partial
 
 import msgspec
 
-from grader.sandbox import process, worker
+from grader.sandbox import pages, process, worker
 from grader.sandbox.confine import Prepared
 from grader.sandbox.errors import SandboxError
 from grader.sandbox.messages import Answer, Command, Done, KillAll, Reap, Reaped, Spawn, Spawned
 
 MAX_COMMAND = 64 * 1024
+MANY_FORKS = 4
+"""After so many workers more are to be expected, and huge pages pay."""
+
 _commands: msgspec.msgpack.Decoder[Command] = msgspec.msgpack.Decoder(Command)
 _encoder = msgspec.msgpack.Encoder()
 
@@ -70,6 +73,7 @@ def serve(
     gc.collect()
     gc.freeze()
     workers: set[int] = set()
+    forked = 0
     while True:
         message, descriptors, _, _ = socket.recv_fds(control, MAX_COMMAND, 2)
         if not message:
@@ -79,6 +83,10 @@ def serve(
         socket.send_fds(control, [_encoder.encode(answer)], [] if pidfd is None else [pidfd])
         for descriptor in [*descriptors, *([] if pidfd is None else [pidfd])]:
             os.close(descriptor)
+        if pidfd is not None:
+            forked += 1
+            if forked == MANY_FORKS:
+                pages.collapse()
     _kill_all(workers)
 
 

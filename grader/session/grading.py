@@ -26,6 +26,7 @@ from grader.report.model import (
     Status,
     Visibility,
 )
+from grader.sandbox import pages
 from grader.sandbox.errors import WorkerLost
 from grader.sandbox.starting import Workers
 from grader.session.bench import Bench, submission_bench
@@ -169,6 +170,7 @@ class _Run(Checks):
                 self._faults.observe_singles()
             gc.collect()
             gc.freeze()
+            pages.collapse()
         self._begin()
         return True if self._bench is None else None
 
