@@ -124,8 +124,11 @@ def sandbox_info(mode: SandboxMode, ready: Ready | None) -> SandboxInfo:
     if ready is None:
         return SandboxInfo(level="none")
     none = mode == "off" or not ready.enforced
+    reasons: dict[str, list[str]] = {}
+    for gap in ready.gaps:
+        reasons.setdefault(gap.why, []).append(gap.guarantee)
     return SandboxInfo(
         level="none" if none else "partial" if ready.missing else "full",
         enforced=ready.enforced,
-        not_enforced=[str(gap) for gap in ready.gaps],
+        not_enforced=[f"{', '.join(names)} ({why})" for why, names in reasons.items()],
     )
