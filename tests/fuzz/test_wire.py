@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import socket
 import struct
@@ -133,11 +134,25 @@ EXPORTS = msgspec.convert(
 )
 
 
-class Nobody:
-    """Stands for a fork server whose worker has ended already."""
+class Ended:
+    """Stands for a worker's process that has ended already."""
 
-    def reap(self, pid: int) -> int:
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self._killed = False
+
+    def kill(self) -> bool:
+        first, self._killed = not self._killed, True
+        return first
+
+    def wait(self, seconds: float) -> None:
+        pass
+
+    def reap(self) -> int:
         return 0
+
+    def reap_later(self) -> None:
+        pass
 
 
 @pytest.fixture(scope="module")
@@ -163,7 +178,7 @@ class Wire:
         if not stays:
             self.theirs.shutdown(socket.SHUT_WR)
         replies = msgspec.msgpack.Decoder(Reply)
-        self.worker = Worker(Nobody(), pid, os.pidfd_open(pid), ours, read_end, replies)
+        self.worker = Worker(Ended(pid), ours, io.FileIO(read_end, "r"), replies)
         self.input_writes = 0
         self.curves: list[Any] = []
 
