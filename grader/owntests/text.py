@@ -24,7 +24,7 @@ def _lines(found: Thoroughness) -> Iterator[str]:
     yield f"{found.title}: {tests} in {found.file}"
     yield ""
     if found.valid:
-        yield f"valid     yes: all {found.right_answers} right answers pass"
+        yield f"valid     yes: all {count(found.right_answers, 'right answer')} pass"
         yield f"thorough  {found.caught} of {count(found.faults, 'fault')} caught"
     else:
         yield "valid     no"

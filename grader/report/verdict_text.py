@@ -7,7 +7,7 @@ from grader.report.changes import Changes, changes, could_run
 from grader.report.model import Report
 from grader.report.page import Page
 from grader.report.parts import say_cause, say_checks, say_diagnoses, say_printed
-from grader.report.words import grade
+from grader.report.words import count, grade
 
 _MOST_CHECKS = 6
 _MOST_EXPLAINED = 2
@@ -67,7 +67,7 @@ def _first_to_mend(page: Page, report: Report) -> None:
             say_printed(page, output, "Your code printed:", indent=2)
         return
     wrong = sum(map(failed, report.checks))
-    page.heading(f"{wrong} of {len(report.checks)} checks fail; the first to mend")
+    page.heading(f"{wrong} of {count(len(report.checks), 'check')} fail; the first to mend")
     say_cause(page, first, [], most_explained=_MOST_EXPLAINED)
     others = [check for cause in rest for check in (*cause.checks, *cause.explained)]
     if others:

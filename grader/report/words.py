@@ -56,6 +56,17 @@ def lateness(report: Report) -> str:
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The one of ``known`` that ``word`` is a misspelling of: a letter in four may be wrong."""
-    near = difflib.get_close_matches(word[:100], known, n=1, cutoff=0.75)
-    return near[0] if near else None
+    """The one of ``known`` that ``word`` is likely to be a misspelling of, if there is one.
+
+    It may be its beginning. Else a letter in four may be wrong; but who misspells a short word
+    seldom does so at its beginning.
+    """
+    known = list(known)
+    longer = [one for one in known if len(word) >= 3 and one.startswith(word)]
+    if len(longer) == 1:
+        return longer[0]
+    for near in difflib.get_close_matches(word[:100], known, cutoff=0.75):
+        same = difflib.SequenceMatcher(None, word[:100], near).ratio()
+        if word[:1] == near[:1] or same >= 0.85:
+            return near
+    return None
