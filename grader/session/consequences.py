@@ -20,6 +20,9 @@ from grader.session.cases import FIXTURES, Case, SourceBench, run_case
 from grader.session.checks import Check
 from grader.session.outcomes import Outcome
 
+_SLOW = ("device", "training")
+"""Families that take seconds: the first operation on the device of shapes imports half of torch."""
+
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
 
@@ -117,9 +120,8 @@ def _fault(
 
 
 def _can_run(failure: Failure) -> bool:
-    # The first operation on the device of shapes alone imports half of torch.
     known = all(FIXTURES.issuperset(case.fixtures) for case in failure.cases)
-    return known and failure.check.family != "device"
+    return known and failure.check.family not in _SLOW
 
 
 def _run(failure: Failure, bench: SourceBench) -> Outcome:
