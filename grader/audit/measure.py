@@ -6,7 +6,6 @@ import random
 import time
 from collections.abc import Callable
 
-from grader.audit.cases import Case, SourceBench, collect, reference_source, run_checks
 from grader.audit.model import (
     Audit,
     CheckEntry,
@@ -20,6 +19,8 @@ from grader.audit.parallel import spread
 from grader.course.model import Assignment
 from grader.diagnosis.catalogue import Catalogue, Fault
 from grader.report.model import Status
+from grader.report.words import count
+from grader.session.cases import Case, SourceBench, collect, reference_source, run_checks
 from grader.session.outcomes import Outcome
 
 Outcomes = dict[str, Outcome]
@@ -39,15 +40,18 @@ def audit(
     """
     started = time.monotonic()
     measure = _Measure(assignment, seeds)
-    say(f"{assignment.id}: {len(measure.checks)} checks")
+    say(f"{assignment.id}: {count(len(measure.checks), 'check')}")
     lost = measure.right_answers()
-    say(f"{assignment.id}: {measure.accepted} accepted variants under {seeds} seeds")
+    say(
+        f"{assignment.id}: {count(measure.accepted, 'accepted variant')} under "
+        f"{count(seeds, 'seed')}"
+    )
     faults = measure.faults()
-    say(f"{assignment.id}: {len(faults)} faults")
+    say(f"{assignment.id}: {count(len(faults), 'fault')}")
     pairs, bad_pairs = measure.pairs(most_pairs)
-    say(f"{assignment.id}: {pairs} pairs")
+    say(f"{assignment.id}: {count(pairs, 'pair')}")
     mutants, survivors, stale = measure.mutants()
-    say(f"{assignment.id}: {mutants} mutants")
+    say(f"{assignment.id}: {count(mutants, 'mutant')}")
     stub_earned, stub_started = measure.stub()
     return Audit(
         assignment=assignment.id,
@@ -193,7 +197,8 @@ class _Measure:
         if not families & self._families(failed):
             return "together they are caught by none of the families that they name"
         if self._points(failed) < lost:
-            return f"together they lose {self._points(failed)} points, one of them alone {lost}"
+            together = count(self._points(failed), "point")
+            return f"together they lose {together}, one of them alone {lost}"
         return ""
 
     def _caught_by(self, mutant: Mutant) -> set[str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from grader.report.words import count
+
 
 class CheckEntry(msgspec.Struct, frozen=True, kw_only=True):
     id: str
@@ -107,7 +109,8 @@ class Audit(msgspec.Struct, kw_only=True):
                 "make the check less strict; or, if the handout rules that answer out, drop it",
             ),
             (
-                [f"the untouched stub earns {self.stub_earned} points"] * bool(self.stub_earned)
+                [f"the untouched stub earns {count(self.stub_earned, 'point')}"]
+                * bool(self.stub_earned)
                 + [
                     f"the check {check} does not see an untouched stub"
                     for check in self.stub_started

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from grader.audit.model import Audit
+from grader.report.words import count
 
 
 def lines(audit: Audit) -> list[str]:
@@ -10,20 +11,22 @@ def lines(audit: Audit) -> list[str]:
     caught = sum(not fault.missed for fault in audit.faults)
     equivalent = sum(bool(mutant.reason) for mutant in audit.survivors)
     summary = [
-        f"{audit.assignment}: {len(audit.checks)} checks, {audit.points} points",
+        f"{audit.assignment}: {count(len(audit.checks), 'check')}, {count(audit.points, 'point')}",
         f"  faults     {caught} of {len(audit.faults)} caught by the families they name",
         f"  pairs      {audit.pairs - len(audit.bad_pairs)} of {audit.pairs} caught, none of "
         "which earns more than one fault alone",
-        f"  accepted   {audit.accepted} right variants under {audit.seeds} seeds, "
+        f"  accepted   {count(audit.accepted, 'right variant')} under "
+        f"{count(audit.seeds, 'seed')}, "
         f"{len({entry.name for entry in audit.lost})} of which lost points",
-        f"  stub       {audit.stub_earned} points",
+        f"  stub       {count(audit.stub_earned, 'point')}",
         f"  mutants    {audit.mutants - len(audit.survivors)} of {audit.mutants} caught, "
         f"{equivalent} recorded as equivalent",
         f"  time       {audit.seconds:.1f} s",
     ]
     flaky = [fault for fault in audit.faults if fault.flaky]
     if flaky:
-        summary.append(f"  (checks that catch a fault under some seeds only: {len(flaky)} faults)")
+        some = count(len(flaky), "fault")
+        summary.append(f"  (checks that catch a fault under some seeds only: {some})")
     if not audit.shortcomings:
         return [*summary, "  nothing falls short"]
     found = ["  falls short:"]

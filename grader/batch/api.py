@@ -25,8 +25,9 @@ SUMMARY = "summary.json"
 class Batch:
     """Submissions at ``paths``, to be graded into the folder ``output``.
 
-    As a context manager it leaves nothing behind but reports, tables and a journal. Raises
-    BatchError or CourseError where no batch can be made of the paths.
+    As a context manager it leaves nothing behind but reports, tables and a journal. ``say`` is told
+    what is found at the paths, as it is found. Raises BatchError or CourseError where no batch can
+    be made of them.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class Batch:
         *,
         assignment: str | None = None,
         pattern: str | None = None,
+        say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._course = course
         self._options = options
@@ -45,7 +47,12 @@ class Batch:
         self._store = Store(output)
         try:
             self.plan: Plan = make_plan(
-                paths, course, self._store.scratch, assignment=assignment, pattern=pattern
+                paths,
+                course,
+                self._store.scratch,
+                assignment=assignment,
+                pattern=pattern,
+                say=say,
             )
         except BaseException:
             self._store.close()

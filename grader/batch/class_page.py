@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -16,7 +17,7 @@ from grader.report.files import write_atomically
 from grader.report.html.bars import histogram
 from grader.report.html.pages import render
 from grader.report.html.report_page import page
-from grader.report.model import total
+from grader.report.words import has_score
 
 CLASS_PAGE = "class.html"
 PAGES = "pages"
@@ -49,6 +50,19 @@ def write_pages(folder: Path, *, without_names: bool = False) -> tuple[Path, Gra
     return root / CLASS_PAGE, read
 
 
+def refresh_pages(folder: Path) -> list[Path]:
+    """Write those pages of the batch in ``folder`` again that an earlier run has left there.
+
+    Returns where they are; nothing where nobody has asked for pages. Raises as ``write_pages``.
+    """
+    kinds = ((folder, False), (folder / ANONYMOUS, True))
+    return [
+        write_pages(folder, without_names=without_names)[0]
+        for root, without_names in kinds
+        if (root / CLASS_PAGE).is_file()
+    ]
+
+
 def _page_of(entry: Entry) -> str:
     return f"{PAGES}/{entry.assignment}/{file_name(entry.student)}.html"
 
@@ -72,10 +86,7 @@ def _class_page(graded: Graded, without_names: bool) -> bytes:
         title=graded.summary.course,
         summary=graded.summary,
         without_names=without_names,
-        people=[
-            (name, entries, total([entry.report.score for entry in entries.values()]))
-            for name, entries in by_student.items()
-        ],
+        people=[(name, entries, _total(entries.values())) for name, entries in by_student.items()],
         assignments=[_assignment(by_assignment[id]) for id in order],
         beliefs=beliefs(graded.entries),
         handed_in={id: len(entries) for id, entries in by_assignment.items()},
@@ -85,9 +96,15 @@ def _class_page(graded: Graded, without_names: bool) -> bytes:
     )
 
 
+def _total(entries: Iterable[Entry]) -> int | None:
+    """The points of one student; None where nothing has a score."""
+    earned = [entry.report.final.earned for entry in entries if has_score(entry.report)]
+    return sum(earned) if earned else None
+
+
 def _assignment(entries: list[Entry]) -> dict[str, Any]:
     reports = [entry.report for entry in entries]
-    scores = [report.score for report in reports if report.status != "not-gradable"]
+    scores = [report.final for report in reports if has_score(report)]
     percents = [score.percent for score in scores]
     title = reports[0].assignment.title
     return {

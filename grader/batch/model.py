@@ -9,7 +9,8 @@ import msgspec
 SUMMARY_VERSION: Final = 1
 
 TaskStatus: TypeAlias = Literal["graded", "not-started", "not-gradable", "grading-failed"]
-"""A report's, or ``grading-failed``: nothing can be said of it, and no score is given."""
+"""A report's, or ``grading-failed``: nothing can be said of it. Neither it nor ``not-gradable`` has
+a score."""
 
 
 class Misconception(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,7 +26,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     title: str = ""
     status: TaskStatus
     earned: int | None = None
-    """What counts, after what being late costs; None where the grading failed: that is no 0."""
+    """What counts, after what being late costs; None where it could not be graded: that is no 0."""
     possible: int | None = None
     days_late: int = 0
     penalty: int = 0
@@ -35,6 +36,10 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     crashed: bool = False
     """Whether the code crashed in a check."""
     timed_out: bool = False
+    does_not_run: str = ""
+    """The error that keeps every check from being run, if there is one."""
+    digest: str = ""
+    """Of the files; equal for equal ones."""
     duration_s: float = 0.0
     kept: bool = False
     """Whether an earlier run of the batch had graded it."""
@@ -66,6 +71,13 @@ class Named(msgspec.Struct, frozen=True, kw_only=True):
     student: str
     assignment: str = ""
     message: str = ""
+
+
+class Copies(msgspec.Struct, frozen=True, kw_only=True):
+    """Students whose files are the same, to the letter."""
+
+    assignment: str
+    students: list[str]
 
 
 class Durations(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,5 +121,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="
     late: list[Named]
     collisions: list[str]
     left_out: list[str]
+    does_not_run: list[Named] = []
+    """Submissions with an error, such as one of syntax, that keeps every check from being run."""
+    copies: list[Copies] = []
     notes: list[Named]
     """What the platform said, and which attempt was taken."""

@@ -8,7 +8,7 @@ import shutil
 import stat
 import unicodedata
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -18,6 +18,7 @@ from grader.batch.recognise import Found, read_path
 from grader.batch.times import UNKNOWN, When, when_handed_in
 from grader.course.loading import course_assignment
 from grader.course.model import Course
+from grader.report.words import count
 from grader.session.targets import assignments_of
 
 MAX_NAME_BYTES = 120
@@ -72,11 +73,13 @@ def make_plan(
     *,
     assignment: str | None = None,
     pattern: str | None = None,
+    say: Callable[[str], None] = lambda _: None,
 ) -> Plan:
     """Find out who handed in what at ``paths``; zips and loose files are laid out in ``scratch``.
 
-    Only hand-ins for ``assignment`` are planned where it is given. Raises BatchError for a path
-    that is not understood, CourseError for an assignment that there is not.
+    Only hand-ins for ``assignment`` are planned where it is given. ``say`` is told what is found as
+    it is, since many files take a while to be looked into. Raises BatchError for a path that is not
+    understood, CourseError for an assignment that there is not.
     """
     wanted = None if assignment is None else course_assignment(course, assignment).id
     unpacked = scratch / "unpacked"
@@ -86,13 +89,32 @@ def make_plan(
     entries: list[_Entry] = []
     for source, path in enumerate(paths):
         found = read_path(Path(os.path.abspath(path)), place, pattern)
-        count = len({(one.student, one.id) for one in found.hand_ins})
-        plan.layouts.append(f"{path}: {found.layout}, {count} student{'s' if count != 1 else ''}")
+        students = {(one.student, one.id) for one in found.hand_ins}
+        plan.layouts.append(f"{path}: {found.layout}, {count(len(students), 'student')}")
+        say(plan.layouts[-1])
+        nameless = [one for one in found.hand_ins if _is_nameless(one, place)]
+        if nameless and wanted is None:
+            say(
+                f"{path}: no name says for which assignment {_these(nameless)} handed in: looking "
+                "into the files (--assignment ID says so for all)"
+            )
         plan.left_out += [f"{path}: {name}" for name in found.left_out]
         entries += _entries(found, source, course, place, scratch, wanted, plan)
     entries = _last_attempts(entries)
     _name(entries, plan)
     return plan
+
+
+def _is_nameless(hand_in: HandIn, place: Place) -> bool:
+    """Whether it is files whose names do not say for which assignment they are."""
+    names = [hand_in.assignment, *hand_in.files]
+    return hand_in.folder is None and not any(map(place.assignment_in, names))
+
+
+def _these(hand_ins: Sequence[HandIn]) -> str:
+    if len(hand_ins) == 1:
+        return f"{hand_ins[0].student}'s work is"
+    return f"{len(hand_ins)} submissions are"
 
 
 def _entries(

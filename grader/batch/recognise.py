@@ -17,6 +17,7 @@ from grader.batch import layouts
 from grader.batch.errors import BatchError
 from grader.batch.layouts.flat import of_file
 from grader.batch.place import HandIn, Layout, Place
+from grader.report.words import count
 
 MAX_PATTERN_DEPTH = 6
 COMPOSED = 65
@@ -182,10 +183,9 @@ def _left_out(place: Place, hand_ins: list[HandIn]) -> list[str]:
 
 def _seen(place: Place) -> str:
     kinds = Counter(path.suffix.lower() for path in place.files)
-    parts = [f"{count} {kind} file{'s' * (count > 1)}" for kind, count in sorted(kinds.items())]
+    parts = [count(number, f"{kind} file") for kind, number in sorted(kinds.items())]
     if place.folders:
-        count = len(place.folders)
-        parts.insert(0, f"{count} folder{'s' * (count > 1)}")
+        parts.insert(0, count(len(place.folders), "folder"))
     if not parts:
         return "holds no folder and no .py, .ipynb or .zip file"
     names = [path.name for path in (*place.folders, *place.files)][:3]

@@ -12,7 +12,9 @@ from grader.batch.plan import Task
 from grader.batch.pool import Lost, Pool, Seat
 from grader.batch.store import Keys, Store
 from grader.course.model import Course
+from grader.report.changes import why_not_run
 from grader.report.model import Report, Status
+from grader.report.words import has_score
 from grader.session.protocol import Job, Options
 from grader.session.targets import Target
 
@@ -145,7 +147,7 @@ def result_of(task: Task, report: Report, *, kept: bool = False, attempts: int =
         assignment=task.assignment,
         title=report.assignment.title,
         status=report.status,
-        earned=report.final.earned,
+        earned=report.final.earned if has_score(report) else None,
         possible=report.final.possible,
         days_late=report.lateness.days if report.lateness else 0,
         penalty=report.lateness.penalty if report.lateness else 0,
@@ -155,6 +157,8 @@ def result_of(task: Task, report: Report, *, kept: bool = False, attempts: int =
         ],
         crashed=Status.CRASHED in statuses,
         timed_out=Status.TIMEOUT in statuses,
+        does_not_run=why_not_run(report),
+        digest=report.submission.digest,
         duration_s=report.duration_s,
         kept=kept,
         attempts=attempts,

@@ -10,6 +10,7 @@ import msgspec
 
 from grader.batch.reading import Entry
 from grader.report.causes import reason
+from grader.report.changes import why_not_run
 from grader.report.model import CheckResult, Diagnosis, Report, Status
 
 FEWEST = 5
@@ -92,12 +93,14 @@ def beliefs(entries: Iterable[Entry]) -> list[Belief]:
 
 
 def concerns(entries: Sequence[Entry]) -> list[Concern]:
-    """The submissions that crashed, took too long, or could not be graded, and suspicious ones."""
+    """Submissions that crash, take too long, do not run or could not be graded; suspicious ones."""
     found = []
     for entry in entries:
         report = entry.report
         if report.status == "not-gradable":
             found.append(_concern("not gradable", report.message, entry))
+        if error := why_not_run(report):
+            found.append(_concern("does not run", error, entry))
         for status, kind in ((Status.CRASHED, "crashed"), (Status.TIMEOUT, "timed out")):
             first = next((check for check in report.checks if check.status is status), None)
             if first is not None:

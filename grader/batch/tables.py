@@ -13,6 +13,7 @@ import msgspec
 import grader
 from grader.batch.model import (
     AssignmentSummary,
+    Copies,
     Counts,
     Durations,
     MisconceptionSummary,
@@ -23,6 +24,7 @@ from grader.batch.model import (
 from grader.batch.plan import Plan
 from grader.course.model import Course
 from grader.report import safe
+from grader.report.words import count
 
 
 def grades_csv(plan: Plan, results: Sequence[Result], ids: Sequence[str]) -> bytes:
@@ -38,7 +40,7 @@ def grades_csv(plan: Plan, results: Sequence[Result], ids: Sequence[str]) -> byt
     for result in results:
         for student in result.students:
             remarks[student][result.assignment] = late(result) or result.status
-            if result.earned is not None and result.status != "not-gradable":
+            if result.earned is not None:
                 points[student][result.assignment] = result.earned
     for one in plan.unassigned:
         remarks[one.student][""] = "not-recognised"
@@ -57,7 +59,7 @@ def late(result: Result) -> str:
     """How late it was and what that cost; empty where it was in time."""
     if not result.days_late:
         return ""
-    return f"{result.days_late} day{'s' * (result.days_late > 1)} late, -{result.penalty}"
+    return f"{count(result.days_late, 'day')} late, -{result.penalty}"
 
 
 def _status(remarks: dict[str, str], ids: Sequence[str]) -> str:
@@ -119,6 +121,13 @@ def summarise(
             if result.days_late
             for name in result.students
         ],
+        does_not_run=[
+            Named(student=name, assignment=result.assignment, message=result.does_not_run)
+            for result in results
+            if result.does_not_run
+            for name in result.students
+        ],
+        copies=_copies(results),
         collisions=plan.collisions,
         left_out=plan.left_out,
         notes=[
@@ -142,10 +151,7 @@ def _titles(plan: Plan, course: Course) -> dict[str, str]:
 
 def _of_assignment(id: str, title: str, results: list[Result]) -> AssignmentSummary:
     earned = [
-        result.earned
-        for result in results
-        if result.earned is not None and result.status != "not-gradable"
-        for _ in result.students
+        result.earned for result in results if result.earned is not None for _ in result.students
     ]
     possible = [result.possible for result in results if result.possible]
     return AssignmentSummary(
@@ -174,6 +180,19 @@ def _misconceptions(results: Sequence[Result]) -> list[MisconceptionSummary]:
             assignment=key[0], faults=list(key[1]), message=messages[key], students=sorted(students)
         )
         for key, students in sorted(behind.items(), key=lambda item: (-len(item[1]), item[0]))
+    ]
+
+
+def _copies(results: Sequence[Result]) -> list[Copies]:
+    """Who handed in what is the same to the letter; a group's work is one result."""
+    same: dict[tuple[str, str], list[Result]] = defaultdict(list)
+    for result in results:
+        if result.status == "graded" and result.digest:
+            same[result.assignment, result.digest].append(result)
+    return [
+        Copies(assignment=assignment, students=sorted(n for one in alike for n in one.students))
+        for (assignment, _), alike in same.items()
+        if len(alike) > 1
     ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from grader.batch.model import Counts, Summary
+from grader.report.words import count
 
 MOST_SHOWN = 5
 
@@ -16,7 +17,7 @@ def lines(summary: Summary) -> Iterator[str]:
         if one.mean is not None:
             yield (
                 f"{one.title}: mean {one.mean:g}, median {one.median:g}, "
-                f"{one.lowest} to {one.highest} of {one.possible} points"
+                f"{one.lowest} to {one.highest} of {count(one.possible or 0, 'point')}"
             )
     if summary.misconceptions:
         yield "Most common misconceptions:"
@@ -27,12 +28,17 @@ def lines(summary: Summary) -> Iterator[str]:
         ("The grading failed", summary.grading_failed),
         ("Crashed", summary.crashed),
         ("Timed out", summary.timed_out),
+        ("Does not run", summary.does_not_run),
         ("Late", summary.late),
     ):
         if named:
             names = ", ".join(f"{one.student} ({one.assignment})" for one in named[:MOST_SHOWN])
             more = f" and {len(named) - MOST_SHOWN} more" if len(named) > MOST_SHOWN else ""
             yield f"{title}: {names}{more}"
+    for alike in summary.copies[:MOST_SHOWN]:
+        yield f"The same file, to the letter: {', '.join(alike.students)} ({alike.assignment})"
+    if len(summary.copies) > MOST_SHOWN:
+        yield f"and {len(summary.copies) - MOST_SHOWN} more files of several students"
 
 
 def _counts(counts: Counts) -> str:
@@ -49,5 +55,6 @@ def _counts(counts: Counts) -> str:
     ]
     kept = f"; {counts.kept} kept from an earlier run" if counts.kept else ""
     return (
-        f"{counts.submissions} submissions of {counts.students} students: {', '.join(words)}{kept}"
+        f"{count(counts.submissions, 'submission')} of {count(counts.students, 'student')}: "
+        f"{', '.join(words)}{kept}"
     )

@@ -85,6 +85,7 @@ def command(
                 how,
                 assignment=assignment,
                 pattern=pattern,
+                say=complain,
             ) as batch,
             _pool(scheduler, loaded, jobs, how.isolate) as pool,
         ):
@@ -120,14 +121,15 @@ def _pool(scheduler: str | None, course: Course, jobs: int | None, isolate: bool
 
 
 def _say_what_was_found(plan: Plan) -> None:
-    for line in plan.layouts:
-        complain(line)
+    from grader.report.words import count
+
     for name in plan.left_out:
         complain(f"Left out, belongs to nobody: {name}")
     for one in plan.unassigned:
         complain(f"{one.student}: {one.message} (--assignment ID says so for all)")
     for line in plan.collisions:
         complain(line)
+    complain(f"{count(len(plan.tasks), 'submission')} to grade")
 
 
 @contextlib.contextmanager
@@ -156,6 +158,7 @@ def _conclude(ctx: click.Context, summary: Summary, destination: str) -> None:
     click.echo(
         safe.guard(safe.escape(f"Reports, grades.csv and summary.json are in {destination}"))
     )
+    _refresh_pages(Path(destination))
     if not summary.complete:
         done = summary.counts.submissions - summary.counts.open
         complain(
@@ -166,3 +169,18 @@ def _conclude(ctx: click.Context, summary: Summary, destination: str) -> None:
     failed = summary.counts.grading_failed
     if failed and failed == summary.counts.submissions:
         raise InfrastructureError(f"nothing could be graded. {summary.grading_failed[0].message}")
+
+
+def _refresh_pages(folder: Path) -> None:
+    """Bring the pages up to date that `grade report` has made of an earlier run, if it has."""
+    from grader.batch.class_page import refresh_pages
+    from grader.batch.errors import BatchError
+    from grader.report.files import ReportError
+
+    try:
+        pages = refresh_pages(folder)
+    except (BatchError, ReportError, OSError) as error:
+        complain(f"The pages of an earlier run could not be brought up to date: {error}")
+        return
+    for page in pages:
+        complain(f"Brought up to date: {page}")

@@ -101,6 +101,15 @@ def _file_of_environment(one: Delivery) -> str | None:
     return path
 
 
+def files(deliveries: Sequence[Delivery]) -> list[str]:
+    """The files that they are written to, by their paths."""
+    return [
+        one.destination
+        for one in deliveries
+        if one.destination != output.STANDARD and not one.destination.startswith("$")
+    ]
+
+
 def takes_stdout(deliveries: Sequence[Delivery]) -> bool:
     """Whether one of them has standard output for itself."""
     return any(one.destination == output.STANDARD for one in deliveries)

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from grader.cli import delivery, output
-from grader.cli.errors import GradeError
+from grader.cli.errors import GradeError, complain
 
 _PLACE = "{report}"
 
@@ -56,7 +56,10 @@ def command(
         written.update(words)
         work.append((delivery.prepare(words), report))
     for deliveries, report in work:
+        places = {place: Path(place).exists() for place in delivery.files(deliveries)}
         delivery.deliver(deliveries, report)
+        for place, was_there in places.items():
+            complain(f"Wrote {place}{', over what was there' if was_there else ''}")
 
 
 def _list() -> None:

@@ -32,23 +32,31 @@ def command(
     """Write the grades in DIR, which `grade batch` made, as a platform imports them.
 
     The roster maps the names of submissions to people: by login, number or e-mail address, or else
-    by name. Whoever is not matched is listed, and the exit code is 1 then.
+    by name. Whoever is not matched is listed, and so is a column whose maximum is another one on
+    the platform; the exit code is 1 then.
     """
     from grader.batch.errors import BatchError
     from grader.batch.gradebooks import GRADEBOOKS
     from grader.batch.gradebooks.api import grades_for
+    from grader.report.words import count
 
     place = destination or output.STANDARD
     output.check_destination(place)
     try:
-        table, matching = grades_for(GRADEBOOKS[platform], Path(folder), Path(roster))
+        grades = grades_for(GRADEBOOKS[platform], Path(folder), Path(roster))
     except BatchError as error:
         raise GradeError(str(error)) from None
-    output.save(table, place)
-    complain(f"{len(matching.found)} students matched")
+    output.save(grades.table, place)
+    matching = grades.matching
+    complain(f"{count(len(matching.found), 'student')} matched")
     for student, why in matching.unmatched:
         complain(f"Not matched: {student}: {why}")
     for person in matching.silent:
         complain(f"Nothing handed in: {', '.join(filter(None, list(person.values())[:4]))}")
-    if matching.unmatched:
+    for column, theirs, ours in grades.other_points:
+        complain(
+            f"Other points: {column!r} is out of {theirs:g} in the roster, and out of {ours} here. "
+            f"Set it to {ours} in {platform.capitalize()} before you import"
+        )
+    if matching.unmatched or grades.other_points:
         ctx.exit(1)

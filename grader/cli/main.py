@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import importlib
 import importlib.util
 import io
@@ -67,8 +66,10 @@ class CommandFolder(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if not name.startswith("-") and self.get_command(ctx, name) is None:
-            near = difflib.get_close_matches(name, self.list_commands(ctx), n=1)
-            suggestion = f" Did you mean {near[0]!r}?" if near else ""
+            from grader.report.words import nearest
+
+            near = nearest(name, self.list_commands(ctx))
+            suggestion = f" Did you mean {near!r}?" if near else ""
             ctx.fail(f"No such command {name!r}.{suggestion}")
         return super().resolve_command(ctx, args)
 

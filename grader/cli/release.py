@@ -53,15 +53,21 @@ def command(
         if gradescope is not None:
             from grader.integrations.gradescope import autograder
 
+            complain(f"Making the zip for Gradescope, with the grader: {gradescope}")
             output.save(autograder(loaded, assignments), gradescope)
         if prairielearn is not None:
             from grader.integrations.prairielearn import questions
 
+            complain(f"Making the questions for PrairieLearn, with the grader: {prairielearn}")
             output.save(questions(loaded, assignments), prairielearn)
         if folder is not None:
             from grader.integrations.folder import write
             from grader.integrations.student import student_repository
 
+            complain(
+                "Grading the stubs as students get them, to learn what can be earned and that "
+                "none is filled in: this takes a while"
+            )
             write(Path(folder), student_repository(loaded, assignments))
     written = ", ".join(path for path in (folder, gradescope, prairielearn) if path is not None)
     complain(f"Released {', '.join(one.id for one in assignments)} to {written}")

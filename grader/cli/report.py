@@ -27,6 +27,7 @@ def command(folder: str, without_names: bool) -> None:
     from grader.batch.errors import BatchError
     from grader.report import safe
     from grader.report.files import ReportError
+    from grader.report.words import count
 
     try:
         place, graded = write_pages(Path(folder), without_names=without_names)
@@ -36,6 +37,5 @@ def command(folder: str, without_names: bool) -> None:
         raise InfrastructureError(f"cannot write {error.filename}: {error.strerror}") from None
     for problem in graded.unreadable:
         complain(f"Left out, cannot be read: {problem}")
-    count = len(graded.entries)
-    said = f"{place}, with {count} page{'' if count == 1 else 's'} of reports"
+    said = f"{place}, with {count(len(graded.entries), 'page')} of reports"
     click.echo(safe.guard(safe.escape(said)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections.abc import Iterable, Sequence
@@ -10,6 +9,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+
+from grader.report.words import nearest as nearest_word
 
 from .model import CourseError
 
@@ -146,8 +147,8 @@ class TomlFile:
 def nearest(word: str, known: Iterable[str]) -> str:
     """The known word that is meant, if one is near, and all of them."""
     known = list(known)
-    near = difflib.get_close_matches(word[:100], known, n=1)
-    return f"{near[0]} (known: {_listed(known)})" if near else f"one of {_listed(known)}"
+    near = nearest_word(word, known)
+    return f"{near} (known: {_listed(known)})" if near else f"one of {_listed(known)}"
 
 
 def _listed(words: list[str]) -> str:

@@ -18,6 +18,7 @@ from grader.integrations.wheel import wheel
 from grader.report import safe
 from grader.report.formats import gradescope
 from grader.report.formats.registry import AnyReport
+from grader.report.words import count
 
 _COURSE = "course"
 
@@ -73,7 +74,8 @@ class Metadata:
             yield f"Handed in {_span(late)} after the due date."
         if self.earlier:
             best = max(self.earlier)
-            yield f"Attempt {len(self.earlier) + 1}; the best so far earned {best:g} points."
+            earned = count(int(best) if best.is_integer() else best, "point")
+            yield f"Attempt {len(self.earlier) + 1}; the best so far earned {earned}."
 
 
 def _scores(previous: list[Any]) -> Iterator[float]:

@@ -17,6 +17,7 @@ from grader.integrations.templating import render
 from grader.integrations.wheel import wheel
 from grader.report.formats.github import output_name
 from grader.report.formats.items import reports
+from grader.report.words import grade
 
 VENDOR = "vendor"
 
@@ -70,7 +71,7 @@ def _points(public: dict[str, bytes]) -> dict[str, int]:
         if one.status != "not-started":
             raise ReleaseError(
                 f"{ASSIGNMENTS}/{one.assignment.id}: its stub is {one.status} with "
-                f"{one.score.earned} of {one.score.possible} points; students need one that raises "
+                f"{grade(one)}; students need one that raises "
                 f"NotImplementedError. {one.message}"
             )
     return {one.assignment.id: one.score.possible for one in reports(report)}

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from grader.owntests.model import Thoroughness
 from grader.report import safe
 from grader.report.model import Audience
+from grader.report.words import count
 
 WIDTH = 80
 _MESSAGE_LINES = 4
@@ -19,12 +20,12 @@ def lines(found: Thoroughness) -> list[str]:
 
 
 def _lines(found: Thoroughness) -> Iterator[str]:
-    tests = f"{found.tests} test{'s' if found.tests != 1 else ''}"
+    tests = count(found.tests, "test")
     yield f"{found.title}: {tests} in {found.file}"
     yield ""
     if found.valid:
-        yield f"valid     yes: all {found.right_answers} right answers pass"
-        yield f"thorough  {found.caught} of {found.faults} faults caught"
+        yield f"valid     yes: all {count(found.right_answers, 'right answer')} pass"
+        yield f"thorough  {found.caught} of {count(found.faults, 'fault')} caught"
     else:
         yield "valid     no"
         yield "thorough  not counted before the tests are valid"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import TypeVar
 
-from grader.report.model import CheckResult, Evidence, Location, Output, Status
+from grader.report.model import CheckResult, Diagnosis, Evidence, Location, Output, Report, Status
 
 _T = TypeVar("_T")
 
@@ -19,6 +21,9 @@ _UNSAID = {
     Status.NOT_STARTED: "This part of the stub is untouched.",
 }
 """What to say for a check that comes without a message."""
+
+_LAST = (Status.NOT_RUN, Status.NOT_STARTED)
+"""What there is nothing to mend in."""
 
 
 def failed(check: CheckResult) -> bool:
@@ -33,22 +38,35 @@ def reason(check: CheckResult) -> str:
 
 @dataclass
 class Cause:
-    """Checks that failed alike, with one message, and those that their failure explains."""
+    """Checks that failed alike, or at one line, and those that their failure explains.
+
+    What cost most points comes first.
+    """
 
     checks: list[CheckResult]
     explained: list[CheckResult] = field(default_factory=list)
+    is_misconception: bool = False
+    """Whether a misconception of the report explains it, and says better what to think about."""
 
     @property
     def status(self) -> Status:
         return self.checks[0].status
 
     @property
-    def message(self) -> str:
-        return self.checks[0].message
+    def lost(self) -> int:
+        """The points that it costs, with what it explains."""
+        return _lost([*self.checks, *self.explained])
 
     @property
-    def hints(self) -> list[str]:
-        return _distinct(check.hint for check in self.checks if check.hint)
+    def reasons(self) -> list[str]:
+        """What happened, in one way or, at one line, in several."""
+        return _distinct(reason(check) for check in self.checks)
+
+    @property
+    def hint(self) -> str:
+        """One alone, as those of one line can be contrary to each other; nothing for none."""
+        hints = (check.hint for check in self.checks if check.hint)
+        return "" if self.is_misconception else next(hints, "")
 
     @property
     def locations(self) -> list[Location]:
@@ -67,28 +85,50 @@ class Cause:
         return _distinct(check.output for check in self.checks if check.output.text)
 
 
-def causes(checks: Sequence[CheckResult]) -> list[Cause]:
-    """The failed ones of ``checks``, each once, in their order.
+def causes(checks: Sequence[CheckResult], diagnoses: Sequence[Diagnosis] = ()) -> list[Cause]:
+    """The failed ones of ``checks``, each once: the causes that cost most points first.
 
-    ``because`` is followed to its end. Where that is no failed check, or goes in a circle, the
-    check stands for itself. Checks that stand for themselves and share status and message are
-    one cause.
+    What could not run, or is not begun, comes last. ``because`` is followed to its end. Where that
+    is no failed check, or goes in a circle, the check stands for itself. Checks that stand for
+    themselves and share status and message are one cause, and so are errors at one line.
     """
     failures = {check.id: check for check in checks if failed(check)}
     roots = {check.id: _root(check, failures) for check in failures.values()}
-    found: dict[tuple[Status, str], Cause] = {}
+    found: dict[tuple[object, ...], Cause] = {}
+    misconceived = {id: number for number, one in enumerate(diagnoses) for id in one.checks}
+
+    def likeness(check: CheckResult) -> tuple[object, ...]:
+        if check.status is Status.ERROR and check.location is not None:
+            return check.status, check.location.file, check.location.line
+        return check.status, check.message, misconceived.get(check.id)
+
     for check in failures.values():
         if roots[check.id] is check:
-            found.setdefault(_likeness(check), Cause([])).checks.append(check)
+            found.setdefault(likeness(check), Cause([])).checks.append(check)
     for check in failures.values():
         root = roots[check.id]
         if root is not check:
-            found[_likeness(root)].explained.append(check)
-    return list(found.values())
+            found[likeness(root)].explained.append(check)
+    for cause in found.values():
+        cost = Counter[str]()
+        for check in (*cause.checks, *cause.explained):
+            cost[roots[check.id].message] += _lost([check])
+        cause.checks.sort(key=lambda check: -cost[check.message])
+        cause.is_misconception = any(check.id in misconceived for check in cause.checks)
+    return sorted(found.values(), key=lambda cause: (cause.status in _LAST, -cause.lost))
 
 
-def _likeness(check: CheckResult) -> tuple[Status, str]:
-    return check.status, check.message
+def before_diagnoses(report: Report) -> int:
+    """How many of a report's causes come before its misconceptions, since they cost more."""
+    explained = {id for one in report.diagnosis for id in one.checks}
+    cost = _lost(check for check in report.checks if check.id in explained)
+    found = causes(report.checks, report.diagnosis)
+    dearer = (c.lost > cost and not c.is_misconception and c.status not in _LAST for c in found)
+    return sum(1 for _ in takewhile(bool, dearer)) if explained else 0
+
+
+def _lost(checks: Iterable[CheckResult]) -> int:
+    return sum(check.points - check.earned for check in checks)
 
 
 def _root(check: CheckResult, failures: dict[str, CheckResult]) -> CheckResult:

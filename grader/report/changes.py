@@ -43,6 +43,14 @@ def changes(before: Report, after: Report) -> Changes:
     )
 
 
+def why_not_run(report: Report) -> str:
+    """The error that keeps every check from being run, such as one of syntax; nothing for none."""
+    if report.status != "graded" or could_run(report):
+        return ""
+    (cause,) = causes(report.checks)
+    return cause.reasons[0] if cause.status is Status.ERROR else ""
+
+
 def could_run(report: Report) -> bool:
     """Whether the submission was read and ran at all, be it wrong."""
     if report.status == "not-gradable":

@@ -137,7 +137,7 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
     detail: str = ""
     """Numbers and tracebacks; of a hidden check only in an instructor's report."""
     because: str | None = None
-    """Id of the earlier check whose failure explains this one."""
+    """Id of the check whose failure explains this one."""
     state_dependent: bool = False
     """Passed only in a fresh process: something that ran earlier disturbed it."""
     output: Output = Output()
@@ -169,6 +169,9 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     """On how many probes the submission is wrong as the fault is."""
     complete: bool = True
     """Whether nothing else that is wrong was seen."""
+    checks: list[str] = []
+    """Ids of the failed checks that it explains, the most typical first: a right answer with it
+    alone fails them alike."""
 
 
 class Lateness(msgspec.Struct, frozen=True, kw_only=True):

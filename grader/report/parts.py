@@ -9,10 +9,10 @@ from typing import Any
 from rich.text import Text
 
 from grader.report import matrix, safe
-from grader.report.causes import Cause, reason
-from grader.report.model import Audience, CheckResult, Diagnosis, Evidence, Output, Status
+from grader.report.causes import Cause
+from grader.report.model import Audience, CheckResult, Evidence, Output, Report, Status
 from grader.report.page import Page
-from grader.report.words import WORDS
+from grader.report.words import WORDS, count
 
 _PRINTED_LINES = 20
 _DETAIL_LINES = 40
@@ -22,8 +22,9 @@ _VALUE_LENGTH = 200
 _STYLES = {Status.PASSED: "green", Status.SKIPPED: "yellow"}
 
 
-def say_diagnoses(page: Page, diagnoses: Sequence[Diagnosis], audience: Audience) -> None:
+def say_diagnoses(page: Page, report: Report) -> None:
     """The misconceptions, and how sure they are; nothing for none."""
+    diagnoses, audience = report.diagnosis, report.audience
     if not diagnoses:
         return
     page.blank()
@@ -73,7 +74,8 @@ def say_cause(
     Of the checks that it explains, the first ``most_explained`` are named.
     """
     page.table([check_row(check) for check in cause.checks], indent=2)
-    page.say(reason(cause.checks[0]), indent=4)
+    for said in cause.reasons:
+        page.say(said, indent=4)
     for location in cause.locations:
         place = f"{location.file}:{location.line}"
         if location.text.strip():
@@ -84,8 +86,7 @@ def say_cause(
         if evidence not in shown:
             say_evidence(page, evidence, indent=4)
             shown.append(evidence)
-    for hint in cause.hints[:1]:
-        page.say(hint, indent=4, label="Hint: ", style="cyan")
+    page.say(cause.hint, indent=4, label="Hint: ", style="cyan")
     for detail in cause.details:
         page.say("Detail:", indent=4)
         page.quote(detail, indent=4, most=_DETAIL_LINES)
@@ -143,8 +144,3 @@ def say_printed(page: Page, output: Output, heading: str, *, indent: int) -> Non
     page.quote(output.text, indent=indent, most=_PRINTED_LINES)
     if output.truncated:
         page.say("(It printed more than is kept.)", indent=indent)
-
-
-def count(number: int, thing: str) -> str:
-    """``3 points``, ``1 point``."""
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

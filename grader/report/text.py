@@ -11,27 +11,28 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from grader.report.causes import causes, failed
+from grader.report.causes import before_diagnoses, causes, failed
 from grader.report.model import (
     Audience,
     CheckResult,
     CourseReport,
     Evidence,
     Report,
-    Score,
     Status,
 )
 from grader.report.page import Page
 from grader.report.parts import (
     check_row,
-    count,
     say_cause,
     say_diagnoses,
     say_evidence,
     say_printed,
 )
+from grader.report.words import NO_SCORE, grade, has_score, lateness
 
 _PLAIN_WIDTH = 80
+_MOST_ROWS = 8
+"""Of passed checks beside failed ones; of more only the number is of interest."""
 
 
 def render(
@@ -56,7 +57,7 @@ def plain(report: Report | CourseReport) -> str:
 
 
 def _course(page: Page, course: CourseReport) -> None:
-    page.heading(f"{course.course}: {_points(course.score)}")
+    page.heading(f"{course.course}: {grade(course)}")
     page.blank()
     page.table([_summary(report) for report in course.reports], indent=2)
     for report in course.reports:
@@ -74,7 +75,7 @@ def _summary(report: Report) -> tuple[Text, str, str]:
         word, style = f"{wrong} FAILED", "bold red"
     else:
         word, style = "ok", "green"
-    return Text(word, style), report.assignment.title, _figure(report.final)
+    return Text(word, style), report.assignment.title, _figure(report)
 
 
 def _worth_showing(report: Report) -> bool:
@@ -88,8 +89,7 @@ def _report(page: Page, report: Report) -> None:
     _title(page, report)
     if report.status == "not-started":
         return
-    say_diagnoses(page, report.diagnosis, report.audience)
-    _checks(page, report.checks)
+    _checks(page, report.checks, report)
     if report.output.text:
         page.blank()
         say_printed(page, report.output, "Your file printed this when it was imported:", indent=0)
@@ -97,46 +97,59 @@ def _report(page: Page, report: Report) -> None:
 
 
 def _title(page: Page, report: Report) -> None:
-    title, points = report.assignment.title, _points(report.final)
+    title, earned = report.assignment.title, grade(report)
     match report.status:
         case "graded":
-            page.heading(f"{title}: {points}")
+            page.heading(f"{title}: {earned}")
         case "not-started":
-            page.heading(f"{title}: not started (stub untouched), {points}")
+            page.heading(f"{title}: not started (stub untouched), {earned}")
         case "not-gradable":
-            page.heading(f"{title}: could not be graded, {points}")
+            page.heading(f"{title}: could not be graded, {earned}")
     if report.audience is Audience.INSTRUCTOR:
         page.say(report.submission.id, indent=2, label="Submission: ")
-    if (late := report.lateness) is not None:
-        page.say(
-            f"{_points(report.score)} for the checks, less {late.penalty} for "
-            f"{count(late.days, 'day')} late: due {late.due}, handed in {late.handed_in} "
-            f"({late.source}).",
-            indent=2,
-        )
+    page.say(lateness(report), indent=2)
     # Indented, so that no line of a student's can pass for one of the grader's.
     page.say(report.message, indent=2)
     for note in report.notes:
         page.say(note, indent=2, label="Note: ")
 
 
-def _checks(page: Page, checks: Sequence[CheckResult]) -> None:
-    if not checks:
-        return
-    passed = sum(check.status is Status.PASSED for check in checks)
-    page.blank()
-    page.heading(f"Checks: {passed} of {len(checks)} passed")
-    page.table([check_row(check) for check in checks if not failed(check)], indent=2)
-    skipped = [c.message for c in checks if c.status is Status.SKIPPED and c.message]
-    for message in dict.fromkeys(skipped):
-        page.say(message, indent=2, label="Skipped: ")
-    for check in checks:
-        for evidence in check.evidence if not failed(check) else []:
-            say_evidence(page, evidence, indent=2)
+def _checks(page: Page, checks: Sequence[CheckResult], report: Report | None = None) -> None:
+    """What is wrong, the dearest first, with the misconceptions of ``report``; then the rest."""
+    found = causes(checks, report.diagnosis if report else ())
     shown: list[Evidence] = []
-    for cause in causes(checks):
+    before = before_diagnoses(report) if report else 0
+    for cause in found[:before]:
         page.blank()
         say_cause(page, cause, shown)
+    if report is not None:
+        say_diagnoses(page, report)
+    for cause in found[before:]:
+        page.blank()
+        say_cause(page, cause, shown)
+    if checks:
+        page.blank()
+        _fine(page, checks)
+
+
+def _fine(page: Page, checks: Sequence[CheckResult]) -> None:
+    """The checks that did not fail; where others did, no long list of those that passed."""
+    fine = [check for check in checks if not failed(check)]
+    passed = sum(check.status is Status.PASSED for check in checks)
+    page.heading(f"Checks: {passed} of {len(checks)} passed")
+    plain = [check for check in fine if check.status is Status.PASSED and not _has_more(check)]
+    short = len(plain) > _MOST_ROWS and len(fine) < len(checks)
+    page.table([check_row(check) for check in fine if not (short and check in plain)], indent=2)
+    skipped = [c.message for c in fine if c.status is Status.SKIPPED and c.message]
+    for message in dict.fromkeys(skipped):
+        page.say(message, indent=2, label="Skipped: ")
+    for check in fine:
+        for evidence in check.evidence:
+            say_evidence(page, evidence, indent=2)
+
+
+def _has_more(check: CheckResult) -> bool:
+    return check.state_dependent or bool(check.evidence)
 
 
 def _footer(page: Page, report: Report) -> None:
@@ -154,12 +167,8 @@ def _footer(page: Page, report: Report) -> None:
         )
 
 
-def _points(score: Score) -> str:
-    return f"{score.earned} of {count(score.possible, 'point')}"
-
-
-def _figure(score: Score) -> str:
-    return f"{score.earned}/{score.possible}"
+def _figure(report: Report) -> str:
+    return f"{report.final.earned}/{report.final.possible}" if has_score(report) else NO_SCORE
 
 
 def render_checks(checks: Sequence[CheckResult], console: Console) -> None:

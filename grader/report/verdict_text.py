@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from grader.report.causes import causes, failed, reason
+from grader.report.causes import before_diagnoses, causes, failed
 from grader.report.changes import Changes, changes, could_run
 from grader.report.model import Report
 from grader.report.page import Page
-from grader.report.parts import count, say_cause, say_checks, say_diagnoses, say_printed
+from grader.report.parts import say_cause, say_checks, say_diagnoses, say_printed
+from grader.report.words import count, grade
 
 _MOST_CHECKS = 6
 _MOST_EXPLAINED = 2
@@ -14,12 +15,10 @@ _MOST_EXPLAINED = 2
 
 def show_verdict(page: Page, report: Report, before: Report | None, *, aside: str) -> None:
     """Print ``report`` and how it differs from ``before``; ``aside`` goes below its title."""
-    score = report.score
     change = changes(before, report) if before is not None and could_run(report) else None
     gained = f" ({change.points:+d})" if change is not None and change.points else ""
-    points = f"{score.earned} of {count(score.possible, 'point')}{gained}"
     status = "" if report.status == "graded" else f"{report.status.replace('-', ' ')}, "
-    page.heading(f"{report.assignment.title}: {status}{points}")
+    page.heading(f"{report.assignment.title}: {status}{grade(report)}{gained}")
     page.say(aside, indent=2, style="dim")
     if report.status != "graded":
         page.say(report.message, indent=2)
@@ -29,8 +28,12 @@ def show_verdict(page: Page, report: Report, before: Report | None, *, aside: st
         return
     if change is not None:
         _changes(page, change)
-    say_diagnoses(page, report.diagnosis, report.audience)
-    _first_to_mend(page, report)
+    if before_diagnoses(report):
+        _first_to_mend(page, report)
+        say_diagnoses(page, report)
+    else:
+        say_diagnoses(page, report)
+        _first_to_mend(page, report)
 
 
 def _changes(page: Page, change: Changes) -> None:
@@ -50,21 +53,21 @@ def _changes(page: Page, change: Changes) -> None:
 
 def _first_to_mend(page: Page, report: Report) -> None:
     """The first cause with all that belongs to it, and the titles of the others."""
-    found = causes(report.checks)
+    found = causes(report.checks, report.diagnosis)
     if not found or report.status == "not-gradable":
         return
     page.blank()
     first, rest = found[0], found[1:]
     if not could_run(report):
         page.heading("No check can be run like this")
-        page.say(reason(first.checks[0]), indent=2)
+        page.say(first.reasons[0], indent=2)
         for location in first.locations:
             page.say(location.text.strip(), indent=4, label=f"{location.file}:{location.line}: ")
         for output in first.outputs[:1]:
             say_printed(page, output, "Your code printed:", indent=2)
         return
     wrong = sum(map(failed, report.checks))
-    page.heading(f"{wrong} of {len(report.checks)} checks fail; the first to mend")
+    page.heading(f"{wrong} of {count(len(report.checks), 'check')} fail; the first to mend")
     say_cause(page, first, [], most_explained=_MOST_EXPLAINED)
     others = [check for cause in rest for check in (*cause.checks, *cause.explained)]
     if others:

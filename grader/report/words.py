@@ -1,8 +1,12 @@
-"""What each status is called, wherever a report is shown to people."""
+"""What statuses, numbers and scores are called, wherever they are shown to people."""
 
 from __future__ import annotations
 
-from grader.report.model import Status
+import difflib
+from collections.abc import Iterable
+from typing import Final
+
+from grader.report.model import CourseReport, Report, Score, Status
 
 WORDS = {
     Status.PASSED: "ok",
@@ -14,3 +18,55 @@ WORDS = {
     Status.NOT_STARTED: "NOT STARTED",
     Status.SKIPPED: "skipped",
 }
+
+NO_SCORE: Final = "no score"
+
+
+def count(number: float, thing: str) -> str:
+    """``3 points``, ``1 point``, ``0 points``."""
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def points(score: Score) -> str:
+    """``2 of 3 points``."""
+    return f"{score.earned} of {count(score.possible, 'point')}"
+
+
+def grade(report: Report | CourseReport) -> str:
+    """What ``report`` comes to: ``2 of 3 points``, or that there is no score, which is no 0."""
+    return NO_SCORE if not has_score(report) else points(report.final)
+
+
+def has_score(report: Report | CourseReport) -> bool:
+    """Whether there is a score: of what could not be graded there is none."""
+    reports = report.reports if isinstance(report, CourseReport) else [report]
+    return any(one.status != "not-gradable" for one in reports)
+
+
+def lateness(report: Report) -> str:
+    """What being late has cost, and when it was due; nothing for what was in time."""
+    late = report.lateness
+    if late is None:
+        return ""
+    return (
+        f"{points(report.score)} for the checks, less {late.penalty} for "
+        f"{count(late.days, 'day')} late: due {late.due}, handed in {late.handed_in} "
+        f"({late.source})."
+    )
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The one of ``known`` that ``word`` is likely to be a misspelling of, if there is one.
+
+    It may be its beginning. Else a letter in four may be wrong; but who misspells a short word
+    seldom does so at its beginning.
+    """
+    known = list(known)
+    longer = [one for one in known if len(word) >= 3 and one.startswith(word)]
+    if len(longer) == 1:
+        return longer[0]
+    for near in difflib.get_close_matches(word[:100], known, cutoff=0.75):
+        same = difflib.SequenceMatcher(None, word[:100], near).ratio()
+        if word[:1] == near[:1] or same >= 0.85:
+            return near
+    return None

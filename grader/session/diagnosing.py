@@ -142,10 +142,10 @@ def diagnose(
     *,
     seconds: float = 1.0,
     modules: FaultModules | None = None,
-) -> list[tuple[Diagnosis, frozenset[str]]]:
+) -> list[tuple[Diagnosis, Fault]]:
     """The misconceptions that the submission on ``bench`` shows together: an entry each, or none.
 
-    With each come the families of checks that it is known to fail. ``modules`` are those of another
+    With each comes the fault of the catalogue that it is. ``modules`` are those of another
     submission to the same suite, so that nothing need be read or observed again.
 
     Raises WorkerLost, OutOfTime, SubmissionUnusable where the submission cannot be probed, and
@@ -163,7 +163,7 @@ def diagnose(
     match = Matcher(catalogue, student, modules.observe).match(seconds)
     if match is None:
         return []
-    return [(_words(match, alike), frozenset(alike[0].fails)) for alike in match.faults]
+    return [(_words(match, alike), alike[0]) for alike in match.faults]
 
 
 def _describe(error: Exception) -> Signature | None:

@@ -30,7 +30,9 @@ from grader.sandbox import pages
 from grader.sandbox.errors import WorkerLost
 from grader.sandbox.starting import Workers
 from grader.session.bench import Bench, submission_bench
+from grader.session.cases import Case, case_of
 from grader.session.checks import Check, claim_id, declared_check
+from grader.session.consequences import Failure, with_consequences
 from grader.session.diagnosing import FaultModules, diagnose
 from grader.session.errors import GraderFault, OutOfTime, SubmissionUnusable
 from grader.session.evidence import Demonstration, collect_evidence, demonstrations
@@ -39,7 +41,7 @@ from grader.session.plugin import Checks
 from grader.session.protocol import Job, Progress
 from grader.session.pytest_run import run_suites
 from grader.session.reporting import report_on
-from grader.session.scoring import Expected, outcomes_by_case, score
+from grader.session.scoring import Expected, by_depth, outcomes_by_case, score, worst
 
 OnProgress: TypeAlias = Callable[[Progress], None]
 NextJob: TypeAlias = Callable[[], tuple[Job, OnProgress]]
@@ -119,6 +121,7 @@ class _Run(Checks):
         self._bench: Bench | None = None
         self._message = ""
         self._expected: list[Expected] = []
+        self._cases: dict[str, Case] = {}
         self._demonstrations: dict[str, Demonstration] = {}
         self._hidden_module: types.ModuleType | None = None
         self._diagnosis: list[Diagnosis] = []
@@ -193,20 +196,33 @@ class _Run(Checks):
             for outcome in outcomes.values()
         )
         evidence: dict[str, list[Evidence]] = {}
-        explained: frozenset[str] = frozenset()
         if bench is not None and failed and self._assignment.reference is not None:
             with contextlib.suppress(OutOfTime, SubmissionUnusable, WorkerLost):
                 evidence = collect_evidence(bench, self._demonstrations)
                 if self._hidden_module is not None:
-                    explained = self._diagnose(bench, self._hidden_module)
+                    self._diagnose(bench, self._hidden_module, self._failures(outcomes))
             bench.discard()
-        return score(self._expected, outcomes, evidence, explained)
+        return score(self._expected, outcomes, evidence, self._diagnosis)
 
-    def _diagnose(self, bench: Bench, suite: types.ModuleType) -> frozenset[str]:
-        """Name the misconception; returns the families of checks that it explains."""
-        found = diagnose(bench, suite, modules=self._faults)
-        self._diagnosis = [diagnosis for diagnosis, _ in found]
-        return frozenset().union(*(families for _, families in found))
+    def _diagnose(self, bench: Bench, suite: types.ModuleType, failures: list[Failure]) -> None:
+        """Name the misconceptions, and what they explain."""
+        modules = self._faults or FaultModules(suite, self._assignment)
+        self._diagnosis = with_consequences(
+            diagnose(bench, suite, modules=modules),
+            failures,
+            modules.catalogue,
+            self._assignment,
+            seed=bench.seed,
+        )
+
+    def _failures(self, outcomes: dict[str, Outcome]) -> list[Failure]:
+        """The checks that failed on what the code does, each with its cases."""
+        found = [(entry, worst(entry, outcomes)) for entry in by_depth(self._expected)]
+        return [
+            Failure(id=entry.id, outcome=outcome, cases=[self._cases[case] for case in entry.cases])
+            for entry, outcome in found
+            if outcome.status in (Status.FAILED, Status.ERROR) and not outcome.unusable
+        ]
 
     def pytest_json_modifyreport(self, json_report: dict[str, Any]) -> None:
         self._json_report = json_report
@@ -249,6 +265,7 @@ class _Run(Checks):
                 name = claim_id(item.function, declared, taken)
             except ValueError as error:
                 raise pytest.UsageError(str(error)) from None
+            self._cases[item.nodeid] = case_of(item, name, declared)
             if name in by_id:
                 by_id[name].cases.append(item.nodeid)
             else:

@@ -35,7 +35,9 @@ class Outcome(msgspec.Struct, kw_only=True):
     """A better one than the check's own, if there is one."""
     location: Location | None = None
     signature: str = ""
-    """Equal for errors that have one cause: their type and line."""
+    """Equal for errors that have one cause: their type and line, and what they mean."""
+    error: str = ""
+    """The type of the error that the student's code raised, if that is what became of it."""
     unusable: bool = False
     """What the check needs is not there: the file cannot be imported, or lacks the export."""
     state_dependent: bool = False
@@ -123,7 +125,7 @@ def _raised(error: StudentError, submission: Submission | None) -> Outcome:
         "signature": "Your code cannot be called the way the assignment declares.",
         "weights": "The declared parameters could not be set in your module.",
     }.get(raised.kind, f"Your code raised {type_in_words(error)}{where}.")
-    hint = ""
+    hint = meaning = ""
     advice = _chain_advice(raised.message, submission)
     if advice and "ModuleNotFoundError" in raised.bases:
         words = f"{words} {advice}"
@@ -131,14 +133,16 @@ def _raised(error: StudentError, submission: Submission | None) -> Outcome:
         text = location.text if location else ""
         crash = explain([raised.type, *raised.bases], raised.message, text)
         if crash is not None:
-            words, hint = f"{words} {crash.words}", crash.hint
+            meaning = crash.words
+            words, hint = f"{words} {meaning}", crash.hint
     return Outcome(
         status=Status.ERROR,
         message=words,
         hint=hint,
         detail=raised.message,
         location=location,
-        signature=f"{raised.kind}/{raised.type}/{location.line if location else 0}",
+        signature=f"{raised.kind}/{raised.type}/{location.line if location else 0}/{meaning}",
+        error=f"{raised.kind}/{raised.type}",
     )
 
 

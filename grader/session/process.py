@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import time
 from pathlib import Path
 from typing import Literal, TypeAlias, TypeVar
 
 from grader.course.model import Assignment, Limits
 from grader.report.model import Evidence
+from grader.report.words import nearest
 from grader.sandbox.client import Worker
 from grader.sandbox.errors import WorkerLost, WorkerTimeout
 from grader.sandbox.messages import (
@@ -138,8 +138,8 @@ class StudentProcess:
     def require(self, export: str) -> None:
         """Raise MissingExport if the file lacks ``export``, or it is nothing to be called."""
         if export in self.missing:
-            near = difflib.get_close_matches(export, self._defined, 1, cutoff=0.75)
-            suggestion = f" It defines {near[0]}: is the name misspelt?" if near else ""
+            near = nearest(export, self._defined)
+            suggestion = f" It defines {near}: is the name misspelt?" if near else ""
             raise MissingExport(f"Your file does not define {export}.{suggestion}")
         if self._kinds.get(export) == "other":
             raise MissingExport(f"Your {export} is neither a function nor a class.")

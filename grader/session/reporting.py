@@ -48,7 +48,7 @@ def report_on(
         "not-gradable" if bench is None else "graded"
     )
     if bench is not None and statuses <= {Status.NOT_STARTED, Status.SKIPPED}:
-        status, message = "not-started", "The stub is untouched."
+        status, message = "not-started", "Nothing has been filled in yet: the stub is untouched."
     notes = []
     submission = bench.submission if bench is not None else None
     process = bench.process if bench is not None else None
@@ -60,7 +60,7 @@ def report_on(
     if wrong and not diagnosis and assignment.hidden_suite is not None and not job.public_only:
         notes.append(
             "No known misconception behaves exactly as your code does, so none is claimed; the "
-            "failed checks are ordered from the simplest to the deepest."
+            "failed checks are ordered by the points that they cost."
         )
     if assignment.hidden_suite is None:
         notes.append("This course has no hidden checks here: only the public ones were run.")

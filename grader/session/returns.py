@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from grader.report.words import count
 from grader.session.errors import CheckFailure
 
 _NUMBERS = {1: "one tensor", 2: "two tensors", 3: "three tensors", 4: "four tensors"}
@@ -61,7 +62,7 @@ def _describe(result: Any) -> str:
         return "a single tensor"
     items = _items(result)
     if items is not None:
-        return f"{len(items)} values" if len(items) < 10 else "many values"
+        return count(len(items), "value") if len(items) < 10 else "many values"
     if isinstance(result, bool | int | float | str | dict):
         return f"a {type(result).__name__}"
     return _KINDS.get(getattr(result, "remote_type", ""), "an object of another type")

@@ -5,12 +5,14 @@ The list of expected checks decides: a check that did not report is ``not-run`` 
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from grader.course.families import depth
-from grader.report.model import CheckResult, Evidence, Output, Status, Visibility
+from grader.report.model import CheckResult, Diagnosis, Evidence, Output, Status, Visibility
 from grader.session.checks import Check
 from grader.session.outcomes import Outcome, from_property
 
@@ -41,56 +43,51 @@ def score(
     expected: list[Expected],
     outcomes: dict[str, Outcome],
     evidence: dict[str, list[Evidence]],
-    explained: frozenset[str] = frozenset(),
+    diagnoses: Sequence[Diagnosis] = (),
 ) -> list[CheckResult]:
     """One result a check, from the simplest family to the deepest.
 
-    ``evidence`` is by demonstration title; ``explained`` are the families that a diagnosed
-    misconception fails: of their failures the first stands for all.
+    ``evidence`` is by demonstration title. Of what one of ``diagnoses`` explains its first check
+    stands for all.
     """
+    roots = {id: one.checks[0] for one in diagnoses for id in one.checks}
     shown = _public_details(expected, outcomes)
     results: list[CheckResult] = []
     causes: dict[str, str] = {}
-    ordered = sorted(expected, key=lambda entry: depth(entry.check.family))
-    root = _root(ordered, outcomes, explained)
-    for entry in ordered:
-        outcome = _worst([outcomes.get(case) for case in entry.cases])
+    for entry in by_depth(expected):
+        outcome = worst(entry, outcomes)
         pictures: list[Evidence] = []
         if outcome.status in (Status.FAILED, Status.ERROR) and not outcome.unusable:
             pictures = _choose(entry.check.shows, evidence)
-        cause = causes.get(outcome.signature) if outcome.signature else None
-        if cause is None and outcome.status is Status.FAILED:
-            cause = causes.get("shape")
-            if cause is None and entry.check.family not in _OF_THEIR_OWN - explained:
-                cause = root if root != entry.id else None
-        if not outcome.passed:
-            if outcome.signature:
-                causes.setdefault(outcome.signature, entry.id)
-            if outcome.status is Status.FAILED and entry.check.family == "shape":
-                causes.setdefault("shape", entry.id)
-        results.append(_result(entry, outcome, shown, pictures, None if outcome.passed else cause))
+        cause = roots.get(entry.id)
+        if cause is None and not outcome.passed and (key := _cause(outcome)):
+            cause = causes.setdefault(key, entry.id)
+        because = cause if cause != entry.id else None
+        results.append(_result(entry, outcome, shown, pictures, because))
     return results
 
 
-_OF_THEIR_OWN = frozenset({"policy", "parameters", "device", "purity", "dropout", "training"})
-"""Families whose failure does not follow from wrong numbers."""
+def by_depth(expected: Sequence[Expected]) -> list[Expected]:
+    """Checks from the simplest family to the deepest."""
+    return sorted(expected, key=lambda entry: depth(entry.check.family))
 
 
-def _root(
-    ordered: list[Expected], outcomes: dict[str, Outcome], explained: frozenset[str]
-) -> str | None:
-    """The failed check that stands for a diagnosed misconception: its simplest symptom."""
-    for entry in ordered:
-        outcome = _worst([outcomes.get(case) for case in entry.cases])
-        if outcome.status is Status.FAILED and entry.check.family in explained:
-            return entry.id
-    return None
+def _cause(outcome: Outcome) -> str:
+    """What failures with one cause have in common; nothing where no cause is known."""
+    if outcome.signature:
+        return f"error {outcome.signature}"
+    # What has another shape than it should has other numbers too.
+    is_of_shape = outcome.status is Status.FAILED and _OF_SHAPE.search(outcome.detail)
+    return "shape" if is_of_shape else ""
 
 
-def _worst(outcomes: list[Outcome | None]) -> Outcome:
+_OF_SHAPE = re.compile(r"expected \(.*\), got \(")
+
+
+def worst(entry: Expected, outcomes: Mapping[str, Outcome]) -> Outcome:
     """The outcome of a check with several cases: that of the first case that did not pass."""
     not_run = Outcome(status=Status.NOT_RUN, message="This check did not run.")
-    found = [outcome or not_run for outcome in outcomes]
+    found = [outcomes.get(case, not_run) for case in entry.cases]
     chosen = next((outcome for outcome in found if not outcome.passed), found[0])
     printed = "".join(outcome.output for outcome in found)
     return msgspec.structs.replace(

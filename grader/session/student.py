@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Any
 
 from grader.course.model import Export, Signature
+from grader.report.words import nearest
 from grader.sandbox.errors import ProtocolError
 from grader.session.calls import Exchange, RemoteObject
 from grader.session.errors import CheckFailure
@@ -29,8 +29,8 @@ class Student:
         if name.startswith("_"):
             raise AttributeError(name)
         if name not in self._exports:
-            near = difflib.get_close_matches(name, self._exports, 1)
-            suggestion = f"; did you mean {near[0]}?" if near else ""
+            near = nearest(name, self._exports)
+            suggestion = f"; did you mean {near}?" if near else ""
             raise AttributeError(f"the assignment declares no export {name}{suggestion}")
         return RemoteFunction(self._transport, name, self._exports[name])
 

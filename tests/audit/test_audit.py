@@ -74,7 +74,7 @@ def test_a_stub_that_earns_points_falls_short(tmp_path: Path) -> None:
     result = audit(make_course(tmp_path, tests_hidden_test_scale_py=generous), "--seeds", "1")
 
     assert result.exit_code == 1
-    assert "the untouched stub earns 1 points" in result.output
+    assert "the untouched stub earns 1 point" in result.output
     assert "nothing fails the check free" in result.output
     assert "What to do: add the fault that it is there for, or drop the check." in result.output
 

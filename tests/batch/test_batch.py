@@ -73,8 +73,41 @@ class TestOneBatch:
         folder = write(tmp_path / "in", {"ann.py": right(), "bob.py": wrong()})
         lines = batch(folder, "--jobs", 1).stderr.splitlines()
         assert lines[0] == f"{folder}: files, one for each student, 2 students"
-        assert lines[1].startswith("1/2 ann: scale 6/6, ")
-        assert lines[2].startswith("2/2 bob: scale 0/6, ")
+        assert "no name says for which assignment 2 submissions are handed in" in lines[1]
+        assert "--assignment ID" in lines[1]
+        assert lines[2] == "2 submissions to grade"
+        assert lines[3].startswith("1/2 ann: scale 6/6, ")
+        assert lines[4].startswith("2/2 bob: scale 0/6, ")
+
+    def test_one_of_each_is_said_in_the_singular(self, batch, tmp_path):
+        done = batch(write(tmp_path / "in", {"ann/scale.py": right()}), "--jobs", 1)
+        assert "one student's folder, 1 student\n" in done.stderr
+        assert "no name says" not in done.stderr
+        assert "1 submission to grade\n" in done.stderr
+        assert "1 submission of 1 student: 1 graded" in done.stdout
+
+    def test_what_does_not_run_and_what_is_the_same_is_said(self, batch, tmp_path):
+        missing = "def other(x):\n    return x\n"
+        folder = write(
+            tmp_path / "in",
+            {
+                "ann/scale.py": wrong(),
+                "bob/scale.py": wrong(),
+                "cem/scale.py": "def scale(x)\n    return x\n",
+                "dee/scale.py": missing,
+                "eve/scale.py": "def scale(x):\n    raise NotImplementedError\n",
+                "flo/scale.py": "def scale(x):\n    raise NotImplementedError\n",
+            },
+        )
+        done = batch(folder, "--jobs", 1, "--assignment", "scale")
+        summary = batch.summary
+        assert summary["copies"] == [{"assignment": "scale", "students": ["ann", "bob"]}]
+        said = {one["student"]: one["message"] for one in summary["does_not_run"]}
+        assert said.keys() == {"cem", "dee"}
+        assert "syntax error at line 1" in said["cem"]
+        assert "does not define scale" in said["dee"]
+        assert "Does not run: cem (scale), dee (scale)" in done.stdout
+        assert "The same file, to the letter: ann, bob (scale)" in done.stdout
 
     def test_group_is_graded_once_and_each_member_has_a_report(self, batch, tmp_path):
         described = "submission_1:\n  :submitters:\n  - :name: Ann\n  - :name: Bob\n"
@@ -98,7 +131,7 @@ class TestOneBatch:
 
     def test_wrong_usage(self, batch, tmp_path):
         assert batch(tmp_path / "nothing").exit_code == 2
-        assert batch(write(tmp_path / "in", {"a.py": "", "b/c.py": ""})).exit_code == 2
+        assert batch(write(tmp_path / "in", {"a.txt": "", "b/c.txt": ""})).exit_code == 2
         assert batch(tmp_path / "in", "--assignment", "sale").exit_code == 2
 
     def test_wrong_course(self, batch, course, tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 
 import pytest
 from click.testing import CliRunner
@@ -194,3 +195,28 @@ def test_it_can_be_written_to_a_file(grades, tmp_path):
     assert done.exit_code == 0
     assert done.stdout == ""
     assert (tmp_path / "out.csv").read_text().startswith("First name,")
+
+
+class TestOtherPoints:
+    """A column of the platform's whose maximum is not ours would make nonsense of the grades."""
+
+    @pytest.mark.parametrize(
+        ("platform", "roster"),
+        [
+            ("canvas", CANVAS.replace(",6,(read only)", ",10.00,(read only)")),
+            ("blackboard", BLACKBOARD.replace("Total Pts: 6 Score", "Total Pts: 10 Score")),
+            ("blackboard", BLACKBOARD.replace("Total Pts: 6 Score", "Total Pts: up to 10 Score")),
+        ],
+    )
+    def test_are_said_with_what_to_do(self, grades, platform, roster):
+        done = grades(platform, roster)
+        assert done.exit_code == 1
+        assert re.search(r"Other points: 'Scale and shift.*' is out of 10", done.stderr)
+        assert "Set it to 6" in done.stderr
+        assert "Lovelace" in done.stdout, "the table is written all the same"
+
+    @pytest.mark.parametrize(("platform", "roster"), [("canvas", CANVAS), ("moodle", MOODLE)])
+    def test_the_same_and_unknown_ones_are_not(self, grades, platform, roster):
+        done = grades(platform, roster)
+        assert done.exit_code == 0, done.stderr
+        assert "Other points" not in done.stderr

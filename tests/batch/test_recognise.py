@@ -102,6 +102,14 @@ class TestPlatforms:
         found = plan(handed_in("ann/scale.py", "ann/shift.py", "bob/answer.py"))
         assert who(found) == {("ann", "scale"), ("ann", "shift"), ("bob", "scale")}
 
+    def test_files_and_folders_called_after_students(self, plan, handed_in):
+        found = plan(handed_in("ann.py", "bob/scale.py", "bob/shift.py", "cem (1).py", "dee/a.py"))
+        assert who(found) == {
+            *(("ann", "scale"), ("bob", "scale"), ("bob", "shift"), ("cem", "scale")),
+            ("dee", "scale"),
+        }
+        assert "a file or a folder for each student, 4 students" in found.layouts[0]
+
     def test_one_student(self, plan, handed_in):
         assert who(plan(handed_in("scale.py", "shift.py"))) == {("in", "scale"), ("in", "shift")}
 
@@ -238,7 +246,7 @@ class TestPatterns:
 
 class TestWhatIsNotUnderstood:
     def test_says_what_was_seen(self, plan, handed_in):
-        folder = handed_in("a/b/c.py", "d/e.py", "f.py")
+        folder = handed_in("a/notes.txt", "d/notes.txt", "f.py")
         with pytest.raises(BatchError, match=r"2 folders and 1 \.py file .*--pattern"):
             plan(folder)
 

@@ -60,6 +60,37 @@ def _grade(batch: Batches, tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
 
 
+def test_pages_are_brought_up_to_date_by_a_later_batch(batch, tmp_path):
+    folder = write(tmp_path / "in", {"Ann Lee/scale.py": wrong()})
+    assert "Brought up to date" not in batch(folder, "--jobs", 1).stderr
+    assert not (batch.output / "class.html").exists(), "nobody has asked for pages"
+    report(batch.output)
+    report(batch.output, "--anonymous")
+    write(folder, {"Ann Lee/scale.py": right(), "Bob Ray/scale.py": wrong()})
+    done = batch(folder, "--jobs", 1)
+    pages = (batch.output / "class.html", batch.output / "anonymous" / "class.html")
+    for page in pages:
+        assert f"Brought up to date: {page}\n" in done.stderr
+        assert "2 submissions of 2 students" in page.read_text("utf-8")
+        assert batch.summary["started_at"] in page.read_text("utf-8"), "says which run it is of"
+    assert "Bob Ray" in pages[0].read_text("utf-8")
+    assert "Bob Ray" not in pages[1].read_text("utf-8")
+
+
+def test_what_could_not_be_graded_has_no_score_anywhere(batch, tmp_path):
+    done = batch(write(tmp_path / "in", {"Gus Orr/scale.py": ""}), "--jobs", 1)
+    assert "Gus Orr: scale not-gradable" in done.stderr
+    assert batch.grades[0]["total"] == ""
+    (scale,) = batch.summary["assignments"]
+    assert (scale["scored"], scale["mean"]) == (0, None)
+    report(batch.output)
+    page = (batch.output / "class.html").read_text("utf-8")
+    assert 'aria-label="scale of Gus Orr: no score, not gradable"' in page
+    own = (batch.output / "pages" / "scale" / "Gus Orr.html").read_text("utf-8")
+    assert "no score" in own
+    assert "0 of 6" not in own
+
+
 def names_in(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*.html")}
 
@@ -76,7 +107,9 @@ def test_class_page(chromium, graded):
         assert first.locator("h3").inner_text()
         look = page.locator("#look tbody tr").all_inner_texts()
         kinds = sorted(row.split("\t")[0].strip() for row in look)
-        assert kinds == ["crashed", "not gradable", "not recognised", "suspicious"]
+        assert kinds == [
+            *("crashed", "does not run", "not gradable", "not recognised", "suspicious")
+        ]
         assert any("Ann Lee" in row and "are the same" in row and "Bob Ray" in row for row in look)
         piles = page.locator(".pile").evaluate_all("all => all.map((one) => one.dataset.count)")
         assert [int(count) for count in piles] == [5, *[0] * 8, 3]
@@ -147,7 +180,7 @@ def test_anonymous_pages_name_nobody(chromium, graded):
     with opened(chromium, folder / "class.html") as page:
         people = page.locator("#people tbody th").all_text_contents()
         assert people == [f"Student {number:02}" for number in range(1, 11)]
-        assert page.locator("#look tbody tr").count() == 4
+        assert page.locator("#look tbody tr").count() == 5
     assert all(
         (folder / link).is_file() for link in json.loads(_links(chromium, folder / "class.html"))
     )

@@ -52,6 +52,13 @@ def test_several_formats_go_where_they_are_told(grade, saved, tmp_path):
     assert Xml.parse(places[1]).getroot().get("tests") == "3"
 
 
+def test_what_is_written_is_said_and_what_was_there(grade, saved, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = ["export", saved(samples.full_marks()), "--format", "junit"]
+    assert grade(*words)[1:] == ("", "Wrote junit.xml\n")
+    assert grade(*words)[1:] == ("", "Wrote junit.xml, over what was there\n")
+
+
 def test_a_format_has_a_place_of_its_own(grade, saved, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert grade("export", saved(samples.full_marks()), "--format", "junit")[0] == 0

@@ -11,10 +11,10 @@ from types import ModuleType
 
 import pytest
 
-from grader.audit.cases import SourceBench, collect
 from grader.course.loading import load_course
 from grader.course.model import Assignment
 from grader.diagnosis.catalogue import Catalogue
+from grader.session.cases import SourceBench, collect
 from grader.session.diagnosing import FaultModules, diagnose
 
 from .rewriting import rewritten

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from grader.audit.cases import Case, SourceBench, collect, run_case
 from grader.course.loading import load_course
 from grader.report.model import Status
+from grader.session.cases import Case, SourceBench, collect, run_case
 from grader.session.diagnosing import FaultModules, diagnose
 from grader.session.outcomes import Outcome
 

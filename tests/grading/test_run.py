@@ -56,7 +56,7 @@ class TestTargets:
         report = read(tmp_path / "r.json")
         assert (code, report["status"], report["score"]["earned"]) == (0, "not-started", 0)
         assert {check["status"] for check in report["checks"]} == {"not-started"}
-        assert "stub is untouched" in out
+        assert "Nothing has been filled in yet" in out
 
     def test_nothing_means_every_assignment(self, cli, course, tmp_path):
         code, _, _ = cli("--output", tmp_path / "r.json", cwd=course)

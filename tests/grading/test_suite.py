@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from grader.audit.cases import Case, SourceBench, collect, run_checks
 from grader.course.loading import load_course
 from grader.course.model import Assignment
 from grader.report.model import Status
+from grader.session.cases import Case, SourceBench, collect, run_checks
 from grader.session.outcomes import Outcome
 
 from .conftest import ROOT

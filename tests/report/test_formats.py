@@ -106,8 +106,8 @@ def points(name, report):
             suites = [_properties(suite) for suite in Xml.fromstring(content).iter("testsuite")]
             return cases, tuple(map(sum, zip(*suites, strict=True)))
         case "markdown" | "github-summary":
-            earned, possible = re.search(rb"^# .*: (\d+) of (\d+) points$", content, re.M).groups()
-            return [], (int(earned), int(possible))
+            said = re.search(rb"^# .*: (?:(\d+) of (\d+) points?|no score)$", content, re.M)
+            return [], said[1] and (int(said[1]), int(said[2]))
 
 
 def _properties(element):
@@ -152,6 +152,21 @@ def test_platforms_are_handed_what_counts_after_a_penalty(name, expected):
     )
     late = samples.report([samples.check("a", points=10, earned=5)], lateness=lateness)
     assert json.loads(export(name, late))["score"] == expected
+
+
+def test_what_could_not_be_graded_is_no_0_to_people_and_says_so_to_platforms():
+    report = samples.not_gradable()
+    for name in ("markdown", "html", "github-summary"):
+        assert b"no score" in export(name, report)
+        assert b"0 of 40" not in export(name, report)
+    platforms = {
+        "classroom50": json.loads(export("classroom50", report))["tests"][0]["message"],
+        "gradescope": json.loads(export("gradescope", report))["output"],
+        "prairielearn": json.loads(export("prairielearn", report))["format_errors"][0],
+        "github": runner_result(report)["tests"][0]["message"],
+    }
+    for name, said in platforms.items():
+        assert "Two files could be meant" in said, name
 
 
 @every_report

@@ -72,15 +72,12 @@ def test_everything_of_a_diagnosed_report_in_its_order():
         "Hint: A query shares",
         "softmax-over-queries",
         "to within 1.2e-07 on 2 inputs",
-        "Checks: 2 of 8 passed",
-        "Title of mask (only in a fresh process)",
         "FAILED  Each query shares out exactly 1 among its keys  0/2",
         "The rows of your weights do not sum to 1.",
         "attention.py:12: weights = scores.softmax(dim=-2)",
         'handout\'s example "Two keys", weights',
         "1.000  0.250    0.670  0.330",
         "0.000  0.750    0.500  0.500",
-        "Hint: Which axis are the keys on?",
         "| largest difference 0.33",
         "| secret of a hidden input",
         "Also explained by this:",
@@ -89,6 +86,8 @@ def test_everything_of_a_diagnosed_report_in_its_order():
         "ERROR  Title of bfloat16",
         "ERROR  Title of float64",
         "FAILED  Title of partial  1/2",
+        "Checks: 2 of 8 passed",
+        "Title of mask (only in a fresh process)",
         "| imported",
         "Not enforced here: network, memory",
         "Seed 1234",
@@ -150,6 +149,56 @@ def test_a_course_is_a_table_then_what_needs_attention():
         "Two files could be meant",
     )
     assert text.count("Title of shape") == 1, "complete and untouched assignments are one line"
+
+
+class TestOrder:
+    CRASH = "Your code ended its own process."
+
+    def diagnosed(self, explained: int, crashed: int) -> Report:
+        """A misconception that costs ``explained`` points beside a crash that costs ``crashed``."""
+        data = samples.softmax_over_queries()
+        return samples.report(
+            [
+                samples.check("believed", Status.FAILED, points=explained, hint="A wrong turn."),
+                samples.check("crash", Status.CRASHED, points=crashed, message=self.CRASH),
+                samples.check("small", Status.FAILED, points=1, message="A small thing."),
+                samples.check("late", Status.NOT_RUN, points=50, message="No time was left."),
+            ],
+            diagnosis=[msgspec.structs.replace(data.diagnosis[0], checks=["believed"])],
+        )
+
+    def test_what_costs_most_comes_before_a_misconception_that_costs_less(self):
+        text = plain(self.diagnosed(explained=2, crashed=30))
+        assert in_order(text, self.CRASH, "Most likely misconception", "Title of believed")
+        assert in_order(text, "Title of believed", "A small thing.", "No time was left.")
+
+    def test_a_misconception_that_costs_most_comes_first(self):
+        text = plain(self.diagnosed(explained=30, crashed=2))
+        assert in_order(text, "Most likely misconception", "Title of believed", self.CRASH)
+
+    def test_a_misconceptions_check_adds_no_hint_of_its_own(self):
+        text = plain(self.diagnosed(explained=30, crashed=2))
+        assert "A wrong turn." not in text
+        assert text.count("Hint: ") == 1
+
+    def test_errors_at_one_line_are_one_cause_with_one_hint(self):
+        line = Location(file="gqa.py", line=7, text="scores = scores.masked_fill(mask, 0)")
+        checks = [
+            samples.check("a", Status.ERROR, message="Sizes.", hint="About a?", location=line),
+            samples.check("b", Status.ERROR, message="Axes.", hint="About b?", location=line),
+            samples.check("c", Status.ERROR, message="Axes.", hint="About b?", location=line),
+        ]
+        text = plain(samples.report(checks))
+        assert text.count("gqa.py:7") == 1
+        assert in_order(text, "Axes.", "Sizes.", "Hint: About b?")
+        assert "About a?" not in text
+
+    def test_what_is_to_be_mended_comes_before_what_passed(self):
+        passed = [samples.check(f"fine {number}") for number in range(20)]
+        text = plain(samples.report([*passed, samples.check("wrong", Status.FAILED)]))
+        assert in_order(text, "Title of wrong", "Checks: 20 of 21 passed")
+        assert "Title of fine" not in text, "a long list of what passed is one line"
+        assert plain(samples.report(passed)).count("Title of fine") == 20
 
 
 class TestCauses:

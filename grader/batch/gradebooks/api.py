@@ -29,8 +29,17 @@ class _Summary(msgspec.Struct):
     assignments: list[_Item]
 
 
-def grades_for(gradebook: Gradebook, folder: Path, roster: Path) -> tuple[bytes, Matching]:
-    """The table to import, and who is in it and who is not.
+class Grades(msgspec.Struct, kw_only=True):
+    """A table to import, and what is to be said of it."""
+
+    table: bytes
+    matching: Matching
+    other_points: list[tuple[str, float, int]]
+    """Columns in which the platform has another maximum: their names, its points and ours."""
+
+
+def grades_for(gradebook: Gradebook, folder: Path, roster: Path) -> Grades:
+    """The table to import, who is in it and who is not, and which columns have other points.
 
     Raises BatchError where the folder is no batch's, or the roster lacks a column.
     """
@@ -43,7 +52,11 @@ def grades_for(gradebook: Gradebook, folder: Path, roster: Path) -> tuple[bytes,
     for student, number in sorted(matching.found.items(), key=lambda pair: pair[1]):
         points = {id: graded[student].get(id) or "" for id in items}
         scores.append((people[number], points))
-    return gradebook.render(rows, items, scores), matching
+    return Grades(
+        table=gradebook.render(rows, items, scores),
+        matching=matching,
+        other_points=gradebook.other_points(rows, items),
+    )
 
 
 def _items(path: Path) -> dict[str, tuple[str, int | None]]:

@@ -14,5 +14,5 @@ BLACKBOARD = Gradebook(
     identifiers=("Username", "Student ID"),
     names=(("First Name", "Last Name"),),
     # "Homework 1 [Total Pts: 10 Score] |123456" is the column 123456.
-    item=re.compile(r"(?P<title>.*?) \[Total Pts: .*\] ?\|\d+"),
+    item=re.compile(r"(?P<title>.*?) \[Total Pts: (?P<possible>.*?)(?: \w+)?\] ?\|\d+"),
 )

@@ -31,7 +31,8 @@ class Gradebook:
     names: tuple[tuple[str, ...], ...]
     """Of these, the ones that make up a name: a full one, or the first name and the last."""
     item: re.Pattern[str] = _NOTHING
-    """Matches the column of a graded item that the platform has, with its ``title``."""
+    """Matches the column of a graded item that the platform has, with its ``title``, and with its
+    ``possible`` points if they stand there."""
     possible: str | None = None
     """The first cell of the row that holds what can be earned, if there is such a row."""
     no_people: re.Pattern[str] = _NOTHING
@@ -49,6 +50,29 @@ class Gradebook:
                 f"the roster has no column {missing[0]!r}; for {self.name} it is {self.roster}"
             )
         return [found[name.casefold()] for name in self.identity if name.casefold() in found]
+
+    def other_points(
+        self, roster: Sequence[Row], items: Mapping[str, tuple[str, int | None]]
+    ) -> list[tuple[str, float, int]]:
+        """Columns that the platform has with another maximum than ours: name, theirs and ours."""
+        first = self.columns(roster)[0]
+        said = next(
+            (
+                row
+                for row in roster
+                if self.possible and row[first].strip() == self.possible.strip()
+            ),
+            {},
+        )
+        found = []
+        for id, (title, ours) in items.items():
+            name = self._column(roster, id, title)
+            match = self.item.fullmatch(name)
+            given = said.get(name) or (match.groupdict().get("possible") if match else None)
+            theirs = _number(given or "")
+            if ours is not None and theirs is not None and theirs != ours:
+                found.append((name, theirs, ours))
+        return found
 
     def people(self, roster: Sequence[Row]) -> list[Row]:
         """The rows of ``roster`` that are students."""
@@ -83,3 +107,9 @@ class Gradebook:
             if match and match["title"].casefold() in (title.casefold(), id.casefold()):
                 return name
         return title
+
+
+def _number(text: str) -> float | None:
+    """The number at the end of a cell such as ``10.00`` or ``up to 10``, if there is one."""
+    found = re.search(r"\d+(?:[.,]\d+)?$", text.strip())
+    return float(found[0].replace(",", ".")) if found else None

@@ -14,6 +14,7 @@ from grader.course.loading import ASSIGNMENT_FILE, ASSIGNMENTS, COURSE_FILE
 from grader.course.model import Assignment, Course
 from grader.integrations.nbgrader.cells import GradeCell, answer_id, cell_id, grade_cells
 from grader.report.model import CheckResult, Visibility
+from grader.report.words import count
 from grader.session.client import GradingProcess
 from grader.session.protocol import Job
 
@@ -95,7 +96,7 @@ def _cells(assignment: Assignment, answer: str, graded: list[GradeCell]) -> list
         "**In this notebook** you write your answer into the code cell below this text; where "
         f"the text says `{assignment.file}`, that cell is meant. The cell after it runs the public "
         "checks. Each of the others stands for one kind of check, which together make "
-        f"{total} points; those that are not public are run when you have handed in."
+        f"{count(total, 'point')}; those that are not public are run when you have handed in."
     )
     file = assignment.directory / HANDOUT
     handout = file.read_text("utf-8").rstrip() if file.is_file() else f"# {assignment.title}"
@@ -140,7 +141,7 @@ def _answer(assignment: Assignment) -> str:
 
 
 def _grading(assignment: Assignment, cell: GradeCell) -> str:
-    points = f"{cell.points} point{'s' if cell.points != 1 else ''}"
+    points = count(cell.points, "point")
     lines = [f"# {cell.family}: {points}"]
     for check in cell.checks:
         hidden = " (when you hand in)" if check.visibility is Visibility.HIDDEN else ""

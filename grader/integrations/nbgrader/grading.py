@@ -22,6 +22,7 @@ from grader.report.files import encode, write_atomically
 from grader.report.model import Report
 from grader.report.recorded import html
 from grader.report.text import render_checks
+from grader.report.words import grade
 from grader.session import warm
 from grader.session.protocol import Job
 
@@ -120,7 +121,7 @@ def _save(report: Report, path: Path) -> None:
 
 def comment_on(report: Report) -> str:
     """What a student is told of the answer as a whole, as Markdown."""
-    words = [f"{report.score.earned} of {report.score.possible} points.", report.message]
+    words = [f"{grade(report)}.", report.message]
     for diagnosis in report.diagnosis:
         words.append(f"{diagnosis.message} {diagnosis.hint}")
     words += [f"Note: {note}" for note in report.notes]

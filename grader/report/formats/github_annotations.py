@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from grader.report import safe
-from grader.report.causes import causes, reason
+from grader.report.causes import Cause, before_diagnoses, causes
 from grader.report.formats.items import reports
 from grader.report.formats.registry import LOG, AnyReport, Format
 from grader.report.model import Report
@@ -17,15 +17,21 @@ def _annotations(report: Report) -> Iterator[str]:
         yield _command(report.message, title=title)
         return
     main = report.submission.files[0].name if report.submission.files else ""
+    found = causes(report.checks, report.diagnosis)
+    first = before_diagnoses(report)
+    yield from (_cause(report, cause, main) for cause in found[:first])
     for diagnosis in report.diagnosis:
         said = f"{diagnosis.message}\nHint: {diagnosis.hint}"
         yield _command(said, title=f"Most likely misconception in {title}", **_place(report, main))
-    for cause in causes(report.checks):
-        said = "\n".join([reason(cause.checks[0]), *(f"Hint: {hint}" for hint in cause.hints[:1])])
-        properties = _place(report, main)
-        for location in cause.locations[:1]:
-            properties = _place(report, location.file) | {"line": str(location.line)}
-        yield _command(said, title=cause.checks[0].title, **properties)
+    yield from (_cause(report, cause, main) for cause in found[first:])
+
+
+def _cause(report: Report, cause: Cause, main: str) -> str:
+    said = "\n".join([*cause.reasons, *([f"Hint: {cause.hint}"] if cause.hint else [])])
+    properties = _place(report, main)
+    for location in cause.locations[:1]:
+        properties = _place(report, location.file) | {"line": str(location.line)}
+    return _command(said, title=cause.checks[0].title, **properties)
 
 
 def _place(report: Report, name: str) -> dict[str, str]:

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from grader.report import matrix, safe
-from grader.report.causes import Cause, causes, reason
+from grader.report.causes import Cause, before_diagnoses, causes, failed
 from grader.report.formats.items import reports
 from grader.report.formats.registry import AnyReport, Format
-from grader.report.model import CourseReport, Evidence, Report, Score
+from grader.report.model import CourseReport, Evidence, Report
+from grader.report.words import NO_SCORE, grade, has_score, lateness
 
 _WIDTH = 90
 
@@ -18,7 +19,7 @@ def render(report: AnyReport) -> str:
     """``report`` as Markdown; what students wrote stays text."""
     blocks: list[str] = []
     if isinstance(report, CourseReport):
-        blocks += [f"# {safe.markdown(report.course)}: {_points(report.score)}", _overview(report)]
+        blocks += [f"# {safe.markdown(report.course)}: {grade(report)}", _overview(report)]
     for one in reports(report):
         blocks += _report(one, "##" if isinstance(report, CourseReport) else "#")
     return "\n\n".join(block for block in blocks if block) + "\n"
@@ -29,7 +30,7 @@ def _overview(course: CourseReport) -> str:
         (
             safe.markdown(one.assignment.title),
             one.status,
-            f"{one.score.earned}/{one.score.possible}",
+            f"{one.final.earned}/{one.final.possible}" if has_score(one) else NO_SCORE,
         )
         for one in course.reports
     ]
@@ -37,34 +38,38 @@ def _overview(course: CourseReport) -> str:
 
 
 def _report(report: Report, level: str) -> Iterator[str]:
-    yield f"{level} {safe.markdown(report.assignment.title)}: {_points(report.score)}"
+    yield f"{level} {safe.markdown(report.assignment.title)}: {grade(report)}"
+    yield _paragraph(lateness(report))
     yield _paragraph(report.message)
     yield "\n".join(f"- {safe.markdown(note)}" for note in report.notes)
+    found, first = causes(report.checks, report.diagnosis), before_diagnoses(report)
+    for cause in found[:first]:
+        yield from _cause(cause, level)
     if report.diagnosis:
-        yield f"{level}# Most likely misconception"
+        yield f"{level}# Most likely misconception{'s' * (len(report.diagnosis) > 1)}"
     for diagnosis in report.diagnosis:
         yield f"**{safe.markdown(diagnosis.message)}**"
         yield _labelled("The belief behind it", diagnosis.belief)
         yield _labelled("Hint", diagnosis.hint)
+    for cause in found[first:]:
+        yield from _cause(cause, level)
     if report.checks:
         rows = [
             (check.status.value, safe.markdown(check.title), f"{check.earned}/{check.points}")
-            for check in report.checks
+            for check in sorted(report.checks, key=failed, reverse=True)
         ]
+        yield f"{level}# All checks"
         yield _table(("Result", "Check", "Points"), rows)
-    for cause in causes(report.checks):
-        yield from _cause(cause, level)
 
 
 def _cause(cause: Cause, level: str) -> Iterator[str]:
     yield f"{level}# {safe.markdown(cause.checks[0].title)}"
-    yield _paragraph(reason(cause.checks[0]))
+    yield from map(_paragraph, cause.reasons)
     for location in cause.locations:
         yield f"{safe.markdown(f'{location.file}:{location.line}')}\n\n{_code(location.text)}"
     for evidence in cause.evidence[:1]:
         yield _evidence(evidence)
-    for hint in cause.hints[:1]:
-        yield _labelled("Hint", hint)
+    yield _labelled("Hint", cause.hint)
     others = [*cause.checks[1:], *cause.explained]
     if others:
         yield _labelled("The same explains", "; ".join(check.title for check in others))
@@ -78,10 +83,6 @@ def _evidence(evidence: Evidence) -> str:
         return ""
     caption = f'On the handout\'s example "{evidence.demonstration}", {evidence.name}:'
     return f"{safe.markdown(caption)}\n\n{_code(chr(10).join(line.plain for line in numbers))}"
-
-
-def _points(score: Score) -> str:
-    return f"{score.earned} of {score.possible} points"
 
 
 def _paragraph(text: str) -> str:

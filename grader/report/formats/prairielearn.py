@@ -8,6 +8,7 @@ from grader.report import safe
 from grader.report.formats.items import Item, encode, items, reports
 from grader.report.formats.registry import AnyReport, Format
 from grader.report.text import plain
+from grader.report.words import grade
 
 _MOST_CHARACTERS = 200_000
 """Of the report as text; PrairieLearn refuses results of more than a megabyte."""
@@ -24,7 +25,7 @@ def results(report: AnyReport) -> dict[str, Any]:
     return {
         "gradable": True,
         "score": score.earned / score.possible if score.possible else 0.0,
-        "message": f"{score.earned} of {score.possible} points",
+        "message": grade(report),
         "output": output,
         "tests": [_test(item) for item in items(shown)],
     }

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import metadata
 from typing import Final, TypeAlias
 
 from grader.report.model import CourseReport, Report
+from grader.report.words import nearest
 
 AnyReport: TypeAlias = Report | CourseReport
 
@@ -86,8 +86,8 @@ def find(name: str) -> Format:
     points = metadata.entry_points(group=GROUP, name=name)
     if not points:
         known = names()
-        near = difflib.get_close_matches(name, known, n=1)
-        expected = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+        near = nearest(name, known)
+        expected = f"did you mean {near!r}?" if near else f"there are {', '.join(known)}"
         raise UnknownFormat(f"there is no format {name!r}; {expected}")
     places = {point.value for point in points}
     if len(places) > 1:

@@ -12,7 +12,7 @@ import jinja2
 from markupsafe import Markup
 
 from grader.report import safe
-from grader.report.words import WORDS
+from grader.report.words import NO_SCORE, WORDS, count, grade, has_score, lateness
 
 
 def render(template: str, *, script: str = "", **values: Any) -> bytes:
@@ -48,7 +48,10 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters["lines"] = safe.lines
-    environment.globals["words"] = WORDS
+    environment.filters["count"] = count
+    environment.globals.update(
+        words=WORDS, grade=grade, has_score=has_score, no_score=NO_SCORE, lateness=lateness
+    )
     return environment
 
 

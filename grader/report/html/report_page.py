@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from grader.report.causes import Cause, causes, failed, reason
+from grader.report.causes import Cause, before_diagnoses, causes, failed
 from grader.report.html.exhibits import Exhibit, exhibit
 from grader.report.html.pages import render
 from grader.report.model import Audience, CheckResult, CourseReport, Report, Status
@@ -24,23 +24,17 @@ class CauseView:
         """What it is called: the property that does not hold, or else what happened instead."""
         if self.cause.status is Status.FAILED:
             return self.cause.checks[0].title
-        return self.message
+        return self.cause.reasons[0]
 
     @property
-    def message(self) -> str:
-        return reason(self.cause.checks[0])
+    def messages(self) -> list[str]:
+        """What there is to say besides the heading."""
+        return [said for said in self.cause.reasons if said != self.heading]
 
     @property
     def hint(self) -> str:
         """A question; a check's own is beside the point where it did not get to be checked."""
-        asks = self.cause.status in (Status.FAILED, Status.ERROR) and self.cause.hints
-        return self.cause.hints[0] if asks else ""
-
-    @property
-    def lost(self) -> int:
-        """The points that it costs, with what it explains."""
-        checks = [*self.cause.checks, *self.cause.explained]
-        return sum(check.points - check.earned for check in checks)
+        return self.cause.hint if self.cause.status in (Status.FAILED, Status.ERROR) else ""
 
 
 @dataclass(frozen=True)
@@ -53,6 +47,11 @@ class ReportView:
     """The checks that have not failed."""
     exhibits: list[Exhibit]
     """What they have to show all the same, such as the losses of a training."""
+
+    @property
+    def crash_first(self) -> bool:
+        """Whether a cause that costs more than the misconceptions is to be mended before them."""
+        return before_diagnoses(self.report) > 0
 
     @property
     def passed(self) -> int:
@@ -82,7 +81,7 @@ def page(report: Report | CourseReport, *, name: str = "", back: str = "") -> by
 def _view(report: Report) -> ReportView:
     shown: list[Exhibit] = []
     views = []
-    for cause in causes(report.checks):
+    for cause in causes(report.checks, report.diagnosis):
         found = [exhibit(evidence) for evidence in cause.evidence[:_MOST_EVIDENCE]]
         behind = [exhibit(evidence) for check in cause.explained for evidence in check.evidence]
         new = _distinct([*found, *(one for one in behind if one.telling)], shown)

@@ -33,6 +33,10 @@ SECONDS = 2.0
 """Processor time that one case of a check may take; a mutant can loop for ever."""
 
 
+FIXTURES = frozenset({"student", "reference", "draw", "forbidden_uses"})
+"""What a check may ask for besides its parameters."""
+
+
 class Case(msgspec.Struct, frozen=True):
     """One case of a check: a function and its parameters."""
 
@@ -91,25 +95,22 @@ class _Collector:
                 name = claim_id(item.function, declared, taken)
             except ValueError as error:
                 raise pytest.UsageError(str(error)) from None
-            callspec = getattr(item, "callspec", None)
-            parameters = dict(callspec.params) if callspec is not None else {}
-            needed = [n for n in inspect.signature(item.function).parameters if n not in parameters]
-            unknown = set(needed) - {"student", "reference", "draw", "forbidden_uses"}
+            case = case_of(item, name, declared)
+            unknown = set(case.fixtures) - FIXTURES
             if unknown:
                 raise pytest.UsageError(
                     f"{item.nodeid} uses the fixture {min(unknown)}; checks may use student, "
                     "reference, draw, forbidden_uses and parameters"
                 )
-            self.cases.append(
-                Case(
-                    name,
-                    declared,
-                    item.name,
-                    item.function,
-                    parameters,
-                    tuple(needed),
-                )
-            )
+            self.cases.append(case)
+
+
+def case_of(item: pytest.Function, check_id: str, declared: Check) -> Case:
+    """What pytest collected, as a case of the check that it declares."""
+    callspec = getattr(item, "callspec", None)
+    parameters = dict(callspec.params) if callspec is not None else {}
+    needed = [n for n in inspect.signature(item.function).parameters if n not in parameters]
+    return Case(check_id, declared, item.name, item.function, parameters, tuple(needed))
 
 
 def run_case(case: Case, bench: Bench) -> Outcome:
