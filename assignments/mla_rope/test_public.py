@@ -29,6 +29,8 @@ EXAMPLE_WEIGHTS = {
     "W_KR": [[1.0, 0.0], [0.0, 1.0]],
     "W_o": [[1.0], [0.5]],
 }
+# The first token may see both, as far as a mask can allow that; the second itself.
+OWN_AND_LATER = torch.tensor([[True, True], [False, True]])
 TWO_HEADS_SIZES = {
     "embed_dim": 6,
     "num_heads": 2,
@@ -164,6 +166,20 @@ def show_worked_example(student):
     output, cache = cached(example_module(student), example_tokens())
     c_kv, k_rope = latents(cache)
     return {"c_kv": c_kv, "k_rope": k_rope, "output": output}
+
+
+@demonstration("the worked example, one token and then the other")
+def show_worked_example_in_two_steps(student):
+    module, tokens = example_module(student), example_tokens()
+    first, cache = cached(module, tokens[:, :1])
+    second, cache = cached(module, tokens[:, 1:], cache=cache)
+    c_kv, k_rope = latents(cache)
+    return {"c_kv": c_kv, "k_rope": k_rope, "output": torch.cat((first, second), dim=1)}
+
+
+@demonstration("the worked example with a mask")
+def show_worked_example_with_a_mask(student):
+    return {"output": example_module(student)(example_tokens(), mask=OWN_AND_LATER)}
 
 
 @demonstration("two heads and four tokens")

@@ -11,7 +11,7 @@ from grader.sandbox.errors import WorkerLost
 from grader.sandbox.starting import Workers
 from grader.session.bench import Bench
 from grader.session.evidence import Demonstration as Run
-from grader.session.evidence import demonstrations, plain_numbers
+from grader.session.evidence import demonstrations, expected_results, plain_numbers
 from grader.session.grading import job_assignment, job_bench
 from grader.session.outcomes import outcome_of
 from grader.session.protocol import Demonstrated, Demonstration, Job
@@ -45,7 +45,7 @@ def demonstrate(job: Job, server: Workers) -> Demonstrated:
 def _demonstration(bench: Bench, title: str, run: Run) -> Demonstration:
     shown = Demonstration(title=title)
     if bench.assignment.reference is not None:
-        shown.expected = _plain(run(bench.reference))
+        shown.expected = _plain(expected_results(bench, run))
     try:
         bench.begin(title)
         with bench.inputs_closed():

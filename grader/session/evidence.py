@@ -12,7 +12,7 @@ from grader.sandbox.errors import WorkerLost
 from grader.session.assertions import assert_close
 from grader.session.bench import Bench
 from grader.session.checks import declared_demonstration
-from grader.session.errors import CheckFailure
+from grader.session.errors import CheckFailure, GraderFault, StudentError
 from grader.session.outcomes import outcome_of
 
 MAX_NUMBERS = 256
@@ -42,9 +42,17 @@ def collect_evidence(bench: Bench, found: dict[str, Demonstration]) -> dict[str,
     return evidence
 
 
+def expected_results(bench: Bench, run: Demonstration) -> dict[str, torch.Tensor]:
+    """What the reference gives; raises GraderFault where it fails."""
+    try:
+        return run(bench.model_student)
+    except (StudentError, CheckFailure) as error:
+        raise GraderFault(f"the reference failed in a demonstration: {error}") from None
+
+
 def _differences(bench: Bench, title: str, run: Demonstration) -> list[Evidence]:
     bench.begin(title)
-    expected = run(bench.reference)
+    expected = expected_results(bench, run)
     try:
         yours = run(bench.student)
     except WorkerLost:
