@@ -66,7 +66,7 @@ def show_three_queries(student):
     return {"weights": weights, "output": output}
 
 
-@demonstration("three queries, four keys and a mask")
+@demonstration("three queries, four keys and a mask", about=("mask", "causal-leak"))
 def show_mask(student):
     output, weights = student.scaled_dot_product_attention(
         THREE_QUERIES, FOUR_KEYS, FOUR_VALUES, mask=ALLOWED
@@ -74,7 +74,7 @@ def show_mask(student):
     return {"weights": weights, "output": output}
 
 
-@demonstration("a mask that leaves the last query no key")
+@demonstration("a mask that leaves the last query no key", about=("errors",))
 def show_a_query_without_keys(student):
     """1 where ValueError was raised, 0 where something was returned."""
     try:

@@ -127,20 +127,20 @@ def show_two_items(student):
     return {"weights": weights, "output": output}
 
 
-@demonstration("two items, two heads and a mask for each item")
+@demonstration("two items, two heads and a mask for each item", about=("mask",))
 def show_mask_for_each_item(student):
     module = attention(student)
     output, weights = module(THREE_QUERIES, FOUR_KEYS, FOUR_KEYS, mask=FOR_EACH_ITEM)
     return {"weights": weights, "output": output}
 
 
-@demonstration("two items, two heads, and a causal mask")
+@demonstration("two items, two heads, and a causal mask", about=("mask", "causal-leak"))
 def show_causal(student):
     output, weights = attention(student)(FOUR_KEYS, FOUR_KEYS, FOUR_KEYS, mask=CAUSAL)
     return {"weights": weights, "output": output}
 
 
-@demonstration("a mask that leaves the last query of the second item no key")
+@demonstration("a mask that leaves the last query of the second item no key", about=("errors",))
 def show_a_query_without_keys(student):
     """1 where ValueError was raised, 0 where something was returned."""
     module = attention(student)

@@ -177,7 +177,7 @@ def show_worked_example_in_two_steps(student):
     return {"c_kv": c_kv, "k_rope": k_rope, "output": torch.cat((first, second), dim=1)}
 
 
-@demonstration("the worked example with a mask")
+@demonstration("the worked example with a mask", about=("mask",))
 def show_worked_example_with_a_mask(student):
     return {"output": example_module(student)(example_tokens(), mask=OWN_AND_LATER)}
 
@@ -196,7 +196,7 @@ def show_two_steps(student):
     return {"c_kv": c_kv, "k_rope": k_rope, "output of the fourth": output}
 
 
-@demonstration("two heads, four tokens and a mask")
+@demonstration("two heads, four tokens and a mask", about=("mask",))
 def show_mask(student):
     mask = torch.tensor([[1, 1, 1, 1], [1, 1, 1, 1], [1, 0, 1, 1], [0, 1, 0, 1]]).bool()
     return {"output": two_heads_module(student)(four_tokens(), mask=mask)}

@@ -21,7 +21,6 @@ from grader.course.submission import NotGradable
 from grader.report.model import (
     CheckResult,
     Diagnosis,
-    Evidence,
     Report,
     Status,
     Visibility,
@@ -29,10 +28,10 @@ from grader.report.model import (
 from grader.sandbox.errors import WorkerLost
 from grader.sandbox.starting import Workers
 from grader.session.bench import Bench, submission_bench
-from grader.session.checks import Check, claim_id, declared_check
+from grader.session.checks import Check, Demonstration, claim_id, declared_check
 from grader.session.diagnosing import FaultModules, diagnose
 from grader.session.errors import GraderFault, OutOfTime, SubmissionUnusable
-from grader.session.evidence import Demonstration, collect_evidence, demonstrations
+from grader.session.evidence import Exhibit, Run, collect_exhibits, demonstrations
 from grader.session.outcomes import Outcome
 from grader.session.plugin import Checks
 from grader.session.protocol import Job, Progress
@@ -118,7 +117,7 @@ class _Run(Checks):
         self._bench: Bench | None = None
         self._message = ""
         self._expected: list[Expected] = []
-        self._demonstrations: dict[str, Demonstration] = {}
+        self._demonstrations: dict[Demonstration, Run] = {}
         self._hidden_module: types.ModuleType | None = None
         self._diagnosis: list[Diagnosis] = []
         self._json_report: dict[str, Any] = {}
@@ -190,15 +189,15 @@ class _Run(Checks):
             outcome.status in (Status.FAILED, Status.ERROR) and not outcome.unusable
             for outcome in outcomes.values()
         )
-        evidence: dict[str, list[Evidence]] = {}
+        exhibits: list[Exhibit] = []
         explained: frozenset[str] = frozenset()
         if bench is not None and failed and self._assignment.reference is not None:
             with contextlib.suppress(OutOfTime, SubmissionUnusable, WorkerLost):
-                evidence = collect_evidence(bench, self._demonstrations)
+                exhibits = collect_exhibits(bench, self._demonstrations)
                 if self._hidden_module is not None:
                     explained = self._diagnose(bench, self._hidden_module)
             bench.discard()
-        return score(self._expected, outcomes, evidence, explained)
+        return score(self._expected, outcomes, exhibits, explained)
 
     def _diagnose(self, bench: Bench, suite: types.ModuleType) -> frozenset[str]:
         """Name the misconception; returns the families of checks that it explains."""

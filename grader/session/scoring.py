@@ -5,6 +5,7 @@ The list of expected checks decides: a check that did not report is ``not-run`` 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -12,6 +13,7 @@ import msgspec
 from grader.course.families import depth
 from grader.report.model import CheckResult, Evidence, Output, Status, Visibility
 from grader.session.checks import Check
+from grader.session.evidence import Exhibit
 from grader.session.outcomes import Outcome, from_property
 
 MAX_OUTPUT = 64 * 1024
@@ -40,13 +42,13 @@ def outcomes_by_case(json_report: dict[str, Any]) -> dict[str, Outcome]:
 def score(
     expected: list[Expected],
     outcomes: dict[str, Outcome],
-    evidence: dict[str, list[Evidence]],
+    exhibits: Sequence[Exhibit],
     explained: frozenset[str] = frozenset(),
 ) -> list[CheckResult]:
     """One result a check, from the simplest family to the deepest.
 
-    ``evidence`` is by demonstration title; ``explained`` are the families that a diagnosed
-    misconception fails: of their failures the first stands for all.
+    ``exhibits`` illustrate failures; ``explained`` are the families that a diagnosed misconception
+    fails: of their failures the first stands for all.
     """
     shown = _public_details(expected, outcomes)
     results: list[CheckResult] = []
@@ -57,7 +59,7 @@ def score(
         outcome = _worst([outcomes.get(case) for case in entry.cases])
         pictures: list[Evidence] = []
         if outcome.status in (Status.FAILED, Status.ERROR) and not outcome.unusable:
-            pictures = _choose(entry.check.shows, evidence)
+            pictures = _choose(entry.check, exhibits)
         cause = causes.get(outcome.signature) if outcome.signature else None
         if cause is None and outcome.status is Status.FAILED:
             cause = causes.get("shape")
@@ -145,8 +147,13 @@ def _public_details(expected: list[Expected], outcomes: dict[str, Outcome]) -> d
     return shown
 
 
-def _choose(wanted: str | None, evidence: dict[str, list[Evidence]]) -> list[Evidence]:
-    """The named demonstration's differences; by default those of the first that shows any."""
-    if wanted is not None:
-        return evidence.get(wanted, [])
-    return next((shown for shown in evidence.values() if shown), [])
+def _choose(check: Check, exhibits: Sequence[Exhibit]) -> list[Evidence]:
+    """The differences of the demonstration that the check names.
+
+    By default they are those of the first that shows any, of those about the check's family before
+    all others.
+    """
+    if check.shows is not None:
+        exhibits = [one for one in exhibits if one.demonstration.title == check.shows]
+    about = [one for one in exhibits if check.family in one.demonstration.about]
+    return next((one.evidence for one in [*about, *exhibits] if one.evidence), [])
