@@ -12,6 +12,9 @@ THREE_QUERIES = torch.tensor([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
 FOUR_KEYS = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [-1.0, 0.0]])
 FOUR_VALUES = torch.tensor([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 1.0, 1.0]])
 ALLOWED = torch.tensor([[True, True, False, True], [True, False, True, True], [True] * 4])
+LAST_SEES_NOTHING = torch.tensor(
+    [[True, True, False, True], [True, False, True, True], [False] * 4]
+)
 
 
 @check(
@@ -63,12 +66,24 @@ def show_three_queries(student):
     return {"weights": weights, "output": output}
 
 
-@demonstration("three queries, four keys and a mask")
+@demonstration("three queries, four keys and a mask", about=("mask", "causal-leak"))
 def show_mask(student):
     output, weights = student.scaled_dot_product_attention(
         THREE_QUERIES, FOUR_KEYS, FOUR_VALUES, mask=ALLOWED
     )
     return {"weights": weights, "output": output}
+
+
+@demonstration("a mask that leaves the last query no key", about=("errors",))
+def show_a_query_without_keys(student):
+    """1 where ValueError was raised, 0 where something was returned."""
+    try:
+        student.scaled_dot_product_attention(
+            THREE_QUERIES, FOUR_KEYS, FOUR_VALUES, mask=LAST_SEES_NOTHING
+        )
+    except ValueError:
+        return {"ValueError raised": torch.tensor([1.0])}
+    return {"ValueError raised": torch.tensor([0.0])}
 
 
 @demonstration("which inputs the gradient reaches")

@@ -83,8 +83,8 @@ def test_worked_example_in_two_steps(student):
         raise CheckFailure("After three tokens the cache's length has to be 3.")
 
 
-@demonstration("the weights of both heads, read off where each value shows its place")
-def show_weights(student):
+def weights_of_heads(student, **rule):
+    """(H, T, S): the weights of both heads, which values that are the identity show."""
     module = student.CachedMultiHeadAttention(embed_dim=6, num_heads=2)
     # The first three columns of the tokens are the identity, and become the values of both heads.
     eye = torch.eye(6)
@@ -94,14 +94,17 @@ def show_weights(student):
     module.load_weights(weights)
     module.eval()
     tokens = torch.cat([torch.eye(3), torch.tensor([[1.0, 2, 0], [0, 1, 1], [2, 0, 1]])], dim=1)
+    return module(tokens[None], **rule).reshape(3, 2, 3).transpose(0, 1)
 
-    def weights_of(**mask):
-        return module(tokens[None], **mask).reshape(3, 2, 3).transpose(0, 1)
 
-    return {
-        "weights, causal": weights_of(causal=True),
-        "weights under a mask": weights_of(attention_mask=ALLOWED),
-    }
+@demonstration("the weights of both heads, read off where each value shows its place, causal")
+def show_weights(student):
+    return {"weights": weights_of_heads(student, causal=True)}
+
+
+@demonstration("the weights of both heads under a mask", about=("mask",))
+def show_weights_under_a_mask(student):
+    return {"weights": weights_of_heads(student, attention_mask=ALLOWED)}
 
 
 @demonstration("three tokens, causal")
@@ -125,7 +128,7 @@ def show_chunk(student):
     return {"second output": second}
 
 
-@demonstration("a prompt with padding")
+@demonstration("a prompt with padding", about=("mask",))
 def show_padding(student):
     module = attention(student)
     masks = {"key_padding_mask": PADDED, "query_padding_mask": PADDED}
@@ -139,7 +142,7 @@ def show_heads(student):
     return {"output": attention(student, embed_dim=4, num_heads=2)(WIDE_TOKENS)}
 
 
-@demonstration("two heads and a mask")
+@demonstration("two heads and a mask", about=("mask",))
 def show_mask(student):
     module = attention(student, embed_dim=4, num_heads=2)
     return {"output": module(WIDE_TOKENS, attention_mask=ALLOWED)}

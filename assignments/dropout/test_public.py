@@ -84,7 +84,7 @@ def show_three_queries(student):
     return {"weights": attention(THREE_QUERIES, FOUR_KEYS, torch.eye(4))}
 
 
-@demonstration("evaluation: three queries, four keys and a mask")
+@demonstration("evaluation: three queries, four keys and a mask", about=("mask", "causal-leak"))
 def show_mask(student):
     attention = student.MaskedScaledDotProductAttention(dropout=0.5).eval()
     return {"weights": attention(THREE_QUERIES, FOUR_KEYS, torch.eye(4), mask=ALLOWED)}

@@ -92,8 +92,8 @@ def test_causal_example(student):
     assert_close(output[:, 1], unmasked[:, 1], "output")
 
 
-@demonstration("the weights of four heads, read off where each value shows its place")
-def show_weights(student):
+def weights_of_heads(student, **mask):
+    """(H, T, S): the weights of four heads, which values that are the identity show."""
     layer = student.GroupedQueryAttention(embed_dim=8, num_heads=4, num_kv_groups=2)
     # The first two columns of the tokens are the identity, and become the values of both groups.
     eye = torch.eye(8)
@@ -103,11 +103,17 @@ def show_weights(student):
     layer.load_weights(weights)
     layer.eval()
     tokens = torch.tensor([[[1.0, 0, 1, 2, 1, 0, 2, 1], [0.0, 1, 0, 1, 2, 1, 1, 0]]])
+    return layer(tokens, **mask).reshape(2, 4, 2).transpose(0, 1)
 
-    def weights_of(**mask):
-        return layer(tokens, **mask).reshape(2, 4, 2).transpose(0, 1)
 
-    return {"weights": weights_of(), "weights under a causal mask": weights_of(mask=CAUSAL.clone())}
+@demonstration("the weights of four heads, read off where each value shows its place")
+def show_weights(student):
+    return {"weights": weights_of_heads(student)}
+
+
+@demonstration("the weights of four heads under a causal mask", about=("mask", "causal-leak"))
+def show_weights_under_a_mask(student):
+    return {"weights": weights_of_heads(student, mask=CAUSAL.clone())}
 
 
 @demonstration("the worked example")
@@ -123,12 +129,12 @@ def show_groups(student):
     }
 
 
-@demonstration("the worked example under a causal mask")
+@demonstration("the worked example under a causal mask", about=("mask", "causal-leak"))
 def show_causal(student):
     return {"output": example(student)(TOKENS.clone(), mask=CAUSAL.clone())}
 
 
-@demonstration("one mask for each of two items")
+@demonstration("one mask for each of two items", about=("mask",))
 def show_mask_of_each_item(student):
     both = TOKENS.expand(2, 2, 4).contiguous()
     masks = torch.stack([CAUSAL, torch.ones(2, 2, dtype=torch.bool)])

@@ -31,6 +31,9 @@ FOUR_KEYS = torch.tensor(
 )
 # The first item may not see its last key, the second not its first two.
 FOR_EACH_ITEM = torch.tensor([[[True, True, True, False]] * 3, [[False, False, True, True]] * 3])
+# The last query of the second item may not see any key.
+NONE_FOR_THE_LAST = FOR_EACH_ITEM.clone()
+NONE_FOR_THE_LAST[1, 2] = False
 CAUSAL = torch.ones(4, 4, dtype=torch.bool).tril()
 
 
@@ -124,17 +127,28 @@ def show_two_items(student):
     return {"weights": weights, "output": output}
 
 
-@demonstration("two items, two heads and a mask for each item")
+@demonstration("two items, two heads and a mask for each item", about=("mask",))
 def show_mask_for_each_item(student):
     module = attention(student)
     output, weights = module(THREE_QUERIES, FOUR_KEYS, FOUR_KEYS, mask=FOR_EACH_ITEM)
     return {"weights": weights, "output": output}
 
 
-@demonstration("two items, two heads, and a causal mask")
+@demonstration("two items, two heads, and a causal mask", about=("mask", "causal-leak"))
 def show_causal(student):
     output, weights = attention(student)(FOUR_KEYS, FOUR_KEYS, FOUR_KEYS, mask=CAUSAL)
     return {"weights": weights, "output": output}
+
+
+@demonstration("a mask that leaves the last query of the second item no key", about=("errors",))
+def show_a_query_without_keys(student):
+    """1 where ValueError was raised, 0 where something was returned."""
+    module = attention(student)
+    try:
+        module(THREE_QUERIES, FOUR_KEYS, FOUR_KEYS, mask=NONE_FOR_THE_LAST)
+    except ValueError:
+        return {"ValueError raised": torch.tensor([1.0])}
+    return {"ValueError raised": torch.tensor([0.0])}
 
 
 @demonstration("which inputs the gradient reaches")

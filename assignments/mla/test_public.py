@@ -80,15 +80,21 @@ def test_causal_example(student):
     assert_close(output[:, 1], unmasked[:, 1], "output")
 
 
-@demonstration("the weights of both heads, read off where each value shows its place")
-def show_weights(student):
+def weights(student, **mask):
+    """(H, T, S): the weights of both heads, which values that are the identity show."""
     # W_UV undoes the latent of the two tokens: what is left is the identity.
     layer = example(student, W_UV=[[1.0, 0.0], [2.0, 1.0]] * 2)
+    return layer(TOKENS.clone(), **mask)[0].reshape(2, 2, 2).transpose(0, 1)
 
-    def weights(**mask):
-        return layer(TOKENS.clone(), **mask)[0].reshape(2, 2, 2).transpose(0, 1)
 
-    return {"weights": weights(), "weights under a causal mask": weights(mask=CAUSAL.clone())}
+@demonstration("the weights of both heads, read off where each value shows its place")
+def show_weights(student):
+    return {"weights": weights(student)}
+
+
+@demonstration("the weights of both heads under a causal mask", about=("mask", "causal-leak"))
+def show_weights_under_a_mask(student):
+    return {"weights": weights(student, mask=CAUSAL.clone())}
 
 
 @demonstration("the worked example")
@@ -97,13 +103,13 @@ def show_worked_example(student):
     return {"c_kv": c_kv, "output": output}
 
 
-@demonstration("the worked example under a causal mask")
+@demonstration("the worked example under a causal mask", about=("mask", "causal-leak"))
 def show_causal(student):
     output, c_kv = example(student)(TOKENS.clone(), mask=CAUSAL.clone())
     return {"c_kv": c_kv, "output": output}
 
 
-@demonstration("one mask for each of two items")
+@demonstration("one mask for each of two items", about=("mask",))
 def show_mask_of_each_item(student):
     both = TOKENS.expand(2, 2, 4).contiguous()
     masks = torch.stack([CAUSAL, torch.ones(2, 2, dtype=torch.bool)])

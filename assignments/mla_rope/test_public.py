@@ -29,6 +29,8 @@ EXAMPLE_WEIGHTS = {
     "W_KR": [[1.0, 0.0], [0.0, 1.0]],
     "W_o": [[1.0], [0.5]],
 }
+# The first token may see both, as far as a mask can allow that; the second itself.
+OWN_AND_LATER = torch.tensor([[True, True], [False, True]])
 TWO_HEADS_SIZES = {
     "embed_dim": 6,
     "num_heads": 2,
@@ -166,6 +168,20 @@ def show_worked_example(student):
     return {"c_kv": c_kv, "k_rope": k_rope, "output": output}
 
 
+@demonstration("the worked example, one token and then the other")
+def show_worked_example_in_two_steps(student):
+    module, tokens = example_module(student), example_tokens()
+    first, cache = cached(module, tokens[:, :1])
+    second, cache = cached(module, tokens[:, 1:], cache=cache)
+    c_kv, k_rope = latents(cache)
+    return {"c_kv": c_kv, "k_rope": k_rope, "output": torch.cat((first, second), dim=1)}
+
+
+@demonstration("the worked example with a mask", about=("mask",))
+def show_worked_example_with_a_mask(student):
+    return {"output": example_module(student)(example_tokens(), mask=OWN_AND_LATER)}
+
+
 @demonstration("two heads and four tokens")
 def show_two_heads(student):
     return {"output": two_heads_module(student)(four_tokens())}
@@ -180,7 +196,7 @@ def show_two_steps(student):
     return {"c_kv": c_kv, "k_rope": k_rope, "output of the fourth": output}
 
 
-@demonstration("two heads, four tokens and a mask")
+@demonstration("two heads, four tokens and a mask", about=("mask",))
 def show_mask(student):
     mask = torch.tensor([[1, 1, 1, 1], [1, 1, 1, 1], [1, 0, 1, 1], [0, 1, 0, 1]]).bool()
     return {"output": two_heads_module(student)(four_tokens(), mask=mask)}

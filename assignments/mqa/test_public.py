@@ -60,18 +60,24 @@ def test_causal_example(student):
     assert_close(output[:, 1], unmasked[:, 1], "output")
 
 
-@demonstration("the weights of both heads, read off where each value shows its place")
-def show_weights(student):
+def weights(student, **mask):
+    """(H, T, S): the weights of both heads, which values that are the identity show."""
     layer = student.MultiQueryAttention(embed_dim=4, num_heads=2)
     # The first two columns of the tokens are the identity.
     values = {"W_v.weight": torch.eye(4)[:2]}
     layer.load_weights({name: tensor.clone() for name, tensor in (WEIGHTS | values).items()})
     layer.eval()
+    return layer(TOKENS.clone(), **mask).reshape(2, 2, 2).transpose(0, 1)
 
-    def weights(**mask):
-        return layer(TOKENS.clone(), **mask).reshape(2, 2, 2).transpose(0, 1)
 
-    return {"weights": weights(), "weights under a causal mask": weights(mask=CAUSAL.clone())}
+@demonstration("the weights of both heads, read off where each value shows its place")
+def show_weights(student):
+    return {"weights": weights(student)}
+
+
+@demonstration("the weights of both heads under a causal mask", about=("mask", "causal-leak"))
+def show_weights_under_a_mask(student):
+    return {"weights": weights(student, mask=CAUSAL.clone())}
 
 
 @demonstration("the worked example")
@@ -79,12 +85,12 @@ def show_worked_example(student):
     return {"output": example(student)(TOKENS.clone())}
 
 
-@demonstration("the worked example under a causal mask")
+@demonstration("the worked example under a causal mask", about=("mask", "causal-leak"))
 def show_causal(student):
     return {"output": example(student)(TOKENS.clone(), mask=CAUSAL.clone())}
 
 
-@demonstration("one mask for each of two items")
+@demonstration("one mask for each of two items", about=("mask",))
 def show_mask_of_each_item(student):
     both = TOKENS.expand(2, 2, 4).contiguous()
     masks = torch.stack([CAUSAL, torch.ones(2, 2, dtype=torch.bool)])

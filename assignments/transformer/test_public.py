@@ -103,7 +103,7 @@ def show_two_tokens(student):
     return {"output": example_block(student)(X)}
 
 
-@demonstration("two tokens and a mask")
+@demonstration("two tokens and a mask", about=("mask",))
 def show_mask(student):
     return {"output": example_block(student)(X, mask=OTHER_ONE)}
 

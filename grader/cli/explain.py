@@ -1,4 +1,4 @@
-"""``grade explain``: the handout's example step by step, beside what a submission makes of it."""
+"""``grade explain``: the handout's examples step by step, beside what a submission makes of it."""
 
 from __future__ import annotations
 
@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 @click.command
 @click.argument("assignment", metavar="ASSIGNMENT")
 @click.argument("submission", required=False, metavar="[SUBMISSION]")
+@click.option(
+    "--example",
+    metavar="WHICH",
+    help="Show this example: its number, or part of its name (default: the first that tells what "
+    "went wrong).",
+)
 @options.course
 @options.timeout
 @options.sandbox
@@ -24,30 +30,33 @@ if TYPE_CHECKING:
 def command(
     assignment: str,
     submission: str | None,
+    example: str | None,
     course: str | None,
     timeout: float | None,
     sandbox: SandboxMode,
     isolate: bool,
     chain: bool,
 ) -> None:
-    """Walk through the handout's example with your numbers.
+    """Walk through the handout's examples with your numbers.
 
     SUBMISSION is a file or a folder; without it, it is the file in the course. Nothing is scored.
-    The steps come from the handout's side alone, and theirs from what the submission returns.
+    Of several examples, one is shown on which your results differ; `--example` names another. The
+    steps come from the handout's side alone, and theirs from what the submission returns.
     """
     from grader.course.loading import course_assignment, load_course
-    from grader.course.steps import load_steps
+    from grader.course.steps import NoSuchExample, find_example, load_steps
     from grader.explaining.text import show_all
     from grader.report.page import Page
     from grader.session.client import GradingProcess
     from grader.session.protocol import Options
     from grader.session.targets import course_root, resolve_targets
 
-    with told():
+    with told(NoSuchExample):
         word = assignment if submission is None else submission
         root = course_root((word,), course)
         described = course_assignment(load_course(root), assignment)
         examples = load_steps(described)
+        chosen = None if example is None else find_example(examples, example)
         target = resolve_targets((word,), assignment=assignment, course=str(root), chain=chain)[0]
         how = Options(seed=0, check_seconds=timeout, public_only=True, sandbox=sandbox, chain=chain)
         with GradingProcess(isolate=isolate) as process:
@@ -55,4 +64,4 @@ def command(
     page = Page(output.make_console())
     page.heading(described.title)
     page.blank()
-    show_all(page, examples, demonstrated)
+    show_all(page, examples, demonstrated, chosen)

@@ -5,6 +5,7 @@ They are numbers and sentences, and no code: what a right answer has in its hand
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import msgspec
@@ -15,6 +16,17 @@ from .toml_file import TomlFile
 STEPS_FILE = "steps.toml"
 
 
+class Slip(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the demonstration gives where a step goes wrong in one known way."""
+
+    says: str
+    """The way, in a sentence to whoever went it."""
+    results: dict[str, Any]
+    """Results that change, by name; all others that a step names stay right."""
+    value: Any = None
+    """What the step itself comes to, where that is worth showing."""
+
+
 class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One step, and what it comes to."""
 
@@ -23,21 +35,52 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """What it does, in a sentence."""
     value: Any
     """Nested lists of numbers, minus infinity included."""
-    returned: bool = False
-    """Whether the demonstration gives this under the step's name; else it cannot be seen."""
-    through: Literal["", "softmax"] = ""
-    """How to read the step before it off this one: softmax along the last axis."""
+    returned: bool | str = False
+    """Whether the demonstration gives this, under the step's name or the one that stands here.
+
+    What is not returned cannot be seen.
+    """
+    through: Literal["", "softmax", "turn"] = ""
+    """How to read the step before it off this one.
+
+    By ``softmax`` along the last axis, scores become weights; by ``turn``, an angle becomes its
+    cosine and its sine, side by side.
+    """
     ask: str = ""
     """A question for who leaves the path here."""
+    slip: list[Slip] = []
+
+    @property
+    def result(self) -> str | None:
+        """The name under which the demonstration gives this; None where it does not."""
+        if isinstance(self.returned, str):
+            return self.returned
+        return self.name if self.returned else None
 
 
 class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One demonstration of the public suite, step by step."""
+    """Results of one demonstration of the public suite, step by step."""
 
     demonstration: str
+    title: str = ""
+    """What to call it where several examples share a demonstration."""
     inputs: dict[str, Any] = {}
     """What it starts from, by name."""
     step: list[Step]
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.title or self.demonstration
+
+    @property
+    def results(self) -> dict[int, str]:
+        """The names under which the demonstration gives steps, by the places of these."""
+        return {place: step.result for place, step in enumerate(self.step) if step.result}
+
+
+class NoSuchExample(LookupError):
+    """No example, or more than one, is meant by a word; the text lists those there are."""
 
 
 class _StepsFile(msgspec.Struct, forbid_unknown_fields=True):
@@ -57,3 +100,22 @@ def load_steps(assignment: Assignment) -> list[Example]:
         return msgspec.convert(file.data, _StepsFile).example
     except msgspec.ValidationError as error:
         raise file.error(["example"], f"in its examples, {error}") from None
+
+
+def find_example(examples: Sequence[Example], word: str) -> int:
+    """The place, from 0, of the example that ``word`` means: a number from 1, or part of a name.
+
+    Raises ``NoSuchExample`` where that is none, or several.
+    """
+    numbered = [place for place in range(len(examples)) if word.strip() == str(place + 1)]
+    named = [place for place, one in enumerate(examples) if one.name.lower() == word.lower()]
+    within = [place for place, one in enumerate(examples) if word.lower() in one.name.lower()]
+    found = numbered or named or within
+    if len(found) == 1:
+        return found[0]
+    there = "; ".join(f"{place}: {one.name}" for place, one in enumerate(examples, 1))
+    raise NoSuchExample(
+        f"which example is {word!r}? There are these: {there}."
+        if examples
+        else "the steps of this assignment's examples are not written down."
+    )

@@ -83,6 +83,26 @@ def scores_behind(weights: Numbers, expected: Numbers) -> Numbers | None:
     return like(weights, found)
 
 
+def angles_behind(turned: Numbers, expected: Numbers) -> Numbers | None:
+    """Angles whose cosines and sines ``turned`` holds side by side, each by its ``expected`` one.
+
+    An angle is told but for whole turns, of which there are as many as bring it next to what is
+    expected. None if a pair has not the length 1, or there are not two numbers for each angle.
+    """
+    pairs, wanted = rows(turned), rows(expected)
+    if [len(row) for row in pairs] != [2 * len(row) for row in wanted]:
+        return None
+    found = []
+    for row, angles in zip(pairs, wanted, strict=True):
+        both = list(zip(row[0::2], row[1::2], angles, strict=True))
+        if not all(_close(math.hypot(cosine, sine), 1.0) for cosine, sine, _ in both):
+            return None
+        found.append(
+            [angle + math.remainder(math.atan2(y, x) - angle, math.tau) for x, y, angle in both]
+        )
+    return like(expected, found)
+
+
 def same_differences(yours: Numbers, other: Numbers) -> Numbers | None:
     """``other``, if the differences within each row are those of ``yours``; else None."""
     if shape(yours) != shape(other):
@@ -145,12 +165,17 @@ def sums(value: Numbers, *, across: bool = False) -> list[float]:
     """The sum of each row, or of each column of the only matrix."""
     found = rows(value)
     lines: list[list[float]] = [list(column) for column in zip(*found, strict=True)]
-    return [math.fsum(line) for line in (lines if across else found)]
+    return [sum(line) for line in (lines if across else found)]
 
 
 def all_ones(found: list[float]) -> bool:
     """Whether each is 1."""
     return all(_close(value, 1.0) for value in found)
+
+
+def binary(value: Numbers) -> bool:
+    """Whether each is 0 or 1, as in a mask."""
+    return all(number in (0.0, 1.0) for row in rows(value) for number in row)
 
 
 def transposed(value: Numbers) -> Numbers | None:
@@ -167,6 +192,15 @@ def scaled_by(value: Numbers, by: float) -> Numbers:
     return _number(value) * by
 
 
+def as_shown(*values: Numbers) -> list[Numbers]:
+    """Values that are shown beside each other, as they are written down."""
+    alike = [rounded(value) for value in values]
+    flat = [number for value in alike for row in rows(value) for number in row]
+    if any(math.isfinite(number) and not number.is_integer() for number in flat):
+        return alike
+    return [_whole(value) for value in alike]
+
+
 def rounded(value: Numbers) -> Numbers:
     """Each number as it is written down; text as it is."""
     if isinstance(value, str) and value not in _WORDS:
@@ -178,6 +212,12 @@ def rounded(value: Numbers) -> Numbers:
     return round(_number(value), 4) + 0.0
 
 
+def _whole(value: Numbers) -> Numbers:
+    if isinstance(value, list):
+        return [_whole(item) for item in value]
+    return int(value) if isinstance(value, float) and math.isfinite(value) else value
+
+
 def _number(value: Any) -> float:
     """A number; the words for what is not finite too."""
     return float(value) if isinstance(value, int | float) or value in _WORDS else math.nan
@@ -186,4 +226,4 @@ def _number(value: Any) -> float:
 def _close(a: float, b: float) -> bool:
     if a <= BLOCKED or b <= BLOCKED:
         return a <= BLOCKED and b <= BLOCKED
-    return abs(a - b) <= ABSOLUTE + RELATIVE * abs(b)
+    return a == b or abs(a - b) <= ABSOLUTE + RELATIVE * abs(b) < math.inf

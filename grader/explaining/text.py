@@ -9,10 +9,15 @@ from rich.text import Text
 
 from grader.course.steps import Example
 from grader.explaining import numbers
-from grader.explaining.walk import Walked, most_telling, walk
+from grader.explaining.walk import Walked, differs, most_telling, walk
 from grader.report import matrix
 from grader.report.page import Page
 from grader.session.protocol import Demonstrated, Demonstration
+
+_READ_OFF = {
+    "softmax": "Yours are read off your weights: softmax keeps the differences within a row.",
+    "turn": "Yours are read off your output, whose pairs are cosine and sine of the angles.",
+}
 
 _UNSEEN = (
     "Your function does not return what it has before this step, so it may have begun earlier: "
@@ -20,10 +25,14 @@ _UNSEEN = (
 )
 
 
-def show_walk(page: Page, walked: Walked) -> None:
+def show_walk(page: Page, walked: Walked, which: str = "") -> None:
     """Print the steps of an example, theirs beside the expected from where they differ."""
     example = walked.example
-    page.heading(f"{example.demonstration[:1].upper()}{example.demonstration[1:]}, step by step")
+    page.heading(f"{which}{_capital(example.name)}, step by step")
+    if walked.broken:
+        page.blank()
+        page.say(walked.broken, indent=2)
+        page.say("This is what a right answer does:", indent=2)
     for name, value in example.inputs.items():
         page.blank()
         page.say(name, indent=2)
@@ -44,11 +53,7 @@ def show_walk(page: Page, walked: Walked) -> None:
         else:
             _both(page, theirs, step.value)
         if here:
-            if walked.read_off:
-                page.say(
-                    "Yours are read off your weights: softmax keeps the differences within a row.",
-                    indent=5,
-                )
+            page.say(_READ_OFF.get(walked.read_off, ""), indent=5)
             page.say(walked.fact, indent=5, style="bold")
             if walked.unseen:
                 page.say(_UNSEEN, indent=5)
@@ -57,7 +62,7 @@ def show_walk(page: Page, walked: Walked) -> None:
 
 def show_demonstration(page: Page, shown: Demonstration) -> None:
     """Print what came of an example of which no steps are known."""
-    page.heading(f"{shown.title[:1].upper()}{shown.title[1:]}")
+    page.heading(_capital(shown.title))
     page.say(shown.message, indent=2)
     for name, value in (shown.expected or shown.yours).items():
         page.say(name, indent=2)
@@ -68,40 +73,75 @@ def show_demonstration(page: Page, shown: Demonstration) -> None:
             _both(page, yours, value)
 
 
-def show_all(page: Page, examples: Sequence[Example], demonstrated: Demonstrated) -> None:
-    """Print where a submission leaves the path, or what there is to say where no path is known."""
+def show_all(
+    page: Page,
+    examples: Sequence[Example],
+    demonstrated: Demonstrated,
+    chosen: int | None = None,
+) -> None:
+    """Print where a submission leaves the path, or what there is to say where no path is known.
+
+    ``chosen`` is the place of the example to show; by default it is the most telling one.
+    """
     shown = {one.title: one for one in demonstrated.demonstrations}
-    broken = demonstrated.message or next((one.message for one in shown.values()), "")
-    known = [one for one in examples if one.demonstration in shown]
-    if demonstrated.message or (broken and all(one.message for one in shown.values())):
-        page.say(broken)
-        if known:
+    if demonstrated.message:
+        page.say(demonstrated.message)
+        if examples:
             page.blank()
             page.say("This is what a right answer does:")
             page.blank()
-            show_walk(page, Walked(example=known[0]))
+            _show_one(page, [Walked(example=one) for one in examples], chosen or 0)
         return
-    ran = [one for one in known if not shown[one.demonstration].message]
-    found = most_telling([walk(one, shown[one.demonstration].yours) for one in ran])
+    walked = [_walked(one, shown.get(one.demonstration)) for one in examples]
+    found = most_telling(walked)
+    if chosen is not None:
+        _show_one(page, walked, chosen)
+        return
     if found is not None:
-        show_walk(page, found)
+        _show_one(page, walked, walked.index(found))
         return
-    others = [one for one in shown.values() if differs(one)]
-    if not known:
+    others = [one for one in shown.values() if _demonstration_differs(one)]
+    if not examples:
         page.say("The steps of this assignment's examples are not written down here.")
     elif not others:
         page.say(
             "Your numbers are those of the handout's examples, at every step that shows. If a "
             "check fails all the same, it is about something else: `grade run` says what."
         )
-    if not known and not others:
+    if not examples and not others:
         page.say("On the handout's examples your results are these:")
-    for one in others or ([] if known else shown.values()):
+    for one in others or ([] if examples else shown.values()):
         page.blank()
         show_demonstration(page, one)
 
 
-def differs(shown: Demonstration) -> bool:
+def _walked(example: Example, shown: Demonstration | None) -> Walked:
+    if shown is None:
+        return Walked(example=example)
+    if shown.message:
+        return Walked(example=example, broken=shown.message)
+    return walk(example, shown.yours)
+
+
+def _show_one(page: Page, walked: Sequence[Walked], place: int) -> None:
+    """Print one example, and say on which others the results differ."""
+    which = f"Example {place + 1} of {len(walked)}: " if len(walked) > 1 else ""
+    one = walked[place]
+    show_walk(page, one, which)
+    if not differs(one) and any(map(differs, walked)):
+        page.blank()
+        page.say("Here your numbers are right.")
+    others = [
+        f"{number + 1} ({other.example.name})"
+        for number, other in enumerate(walked)
+        if number != place and differs(other) and not (other.broken and other.broken == one.broken)
+    ]
+    if others:
+        page.blank()
+        page.say(f"Yours differ on other examples too: {', '.join(others)}. `--example` shows one.")
+
+
+def _demonstration_differs(shown: Demonstration) -> bool:
     """Whether anything of theirs is missing, or is not what is expected."""
     if shown.message:
         return True
@@ -111,13 +151,18 @@ def differs(shown: Demonstration) -> bool:
     )
 
 
+def _capital(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}"
+
+
 def _values(page: Page, value: Any) -> None:
-    for line in matrix.alone(numbers.rounded(value), page.width - 7):
+    for line in matrix.alone(numbers.as_shown(value)[0], page.width - 7):
         page.line(line, indent=7)
 
 
 def _both(page: Page, yours: Any, expected: Any) -> None:
-    lines = matrix.comparison(numbers.rounded(yours), numbers.rounded(expected), page.width - 7)
+    mine, right = numbers.as_shown(yours, expected)
+    lines = matrix.comparison(mine, right, page.width - 7)
     if not lines:
         page.say(str(yours), indent=7, label="yours     ")
         page.say(str(expected), indent=7, label="expected  ")

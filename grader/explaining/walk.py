@@ -21,14 +21,16 @@ class Walked(msgspec.Struct, kw_only=True):
     """One example, and where the submission leaves its path."""
 
     example: Example
+    broken: str = ""
+    """Why there are no results at all."""
     at: int | None = None
     """The number of the step, from 0; None where all that is returned is right."""
     yours: dict[int, Any] = {}
     """By the number of a step, from ``at`` on: nested numbers, or words."""
     fact: str = ""
     """How theirs lie to the right ones, where that is sure."""
-    read_off: bool = False
-    """Whether the numbers at ``at`` are read off a later result."""
+    read_off: str = ""
+    """By what the numbers at ``at`` are read off a later result, where they are."""
     unseen: bool = False
     """Whether steps before ``at`` may be where it began: nothing shows them."""
 
@@ -36,22 +38,44 @@ class Walked(msgspec.Struct, kw_only=True):
 def walk(example: Example, results: Mapping[str, Any]) -> Walked:
     """Hold ``results`` of the example's demonstration, by name, against its steps."""
     steps = example.step
-    returned = [number for number, step in enumerate(steps) if step.returned]
-    yours = {
-        number: results[steps[number].name] for number in returned if steps[number].name in results
-    }
-    for number in returned:
-        if number not in yours or numbers.close(yours[number], steps[number].value):
-            continue
-        later = {place: value for place, value in yours.items() if place >= number}
-        return _leave(example, number, later)
-    return Walked(example=example)
+    yours = {place: results[name] for place, name in example.results.items() if name in results}
+    wrong = [
+        place for place, value in yours.items() if not numbers.close(value, steps[place].value)
+    ]
+    if not wrong:
+        return Walked(example=example)
+    slipped = _slipped(example, results, yours)
+    if slipped is not None:
+        return slipped
+    later = {place: value for place, value in yours.items() if place >= wrong[0]}
+    return _leave(example, wrong[0], later)
+
+
+def differs(walked: Walked) -> bool:
+    """Whether the submission's results on the example are not the right ones."""
+    return bool(walked.broken) or walked.at is not None
 
 
 def most_telling(walked: Sequence[Walked]) -> Walked | None:
-    """Of examples, the first that leaves the path for a reason that is sure, or else the first."""
-    left = [one for one in walked if one.at is not None]
-    return next((one for one in left if one.fact), left[0] if left else None)
+    """Of examples that differ, the first for which the reason is sure, or else the first."""
+    left = [one for one in walked if differs(one)]
+    return next((one for one in left if one.fact or one.broken), left[0] if left else None)
+
+
+def _slipped(
+    example: Example, results: Mapping[str, Any], yours: Mapping[int, Any]
+) -> Walked | None:
+    """The known way in which a step went wrong, if the results are those that come of it."""
+    right = {example.results[place]: example.step[place].value for place in yours}
+    for place, step in enumerate(example.step):
+        for slip in step.slip:
+            wanted = right | slip.results
+            if all(numbers.close(results.get(name), value) for name, value in wanted.items()):
+                shown = {number: value for number, value in yours.items() if number >= place}
+                if slip.value is not None:
+                    shown[place] = slip.value
+                return Walked(example=example, at=place, yours=shown, fact=slip.says)
+    return None
 
 
 def _leave(example: Example, number: int, yours: dict[int, Any]) -> Walked:
@@ -69,10 +93,17 @@ def _leave(example: Example, number: int, yours: dict[int, Any]) -> Walked:
         behind = numbers.scores_behind(result, steps[number - 1].value)
         if behind is not None:
             return _before_softmax(example, number - 1, behind, yours)
-    before = [place for place in range(number) if steps[place].returned]
+    if step.through == "turn" and number:
+        angles = numbers.angles_behind(result, steps[number - 1].value)
+        if angles is not None:
+            shown = {number - 1: angles, **yours}
+            fact = _likeness(example, number - 1, angles)
+            return Walked(example=example, at=number - 1, yours=shown, fact=fact, read_off="turn")
+    before = [place for place in range(number) if steps[place].result]
     unseen = number > (before[-1] + 1 if before else 0)
-    fact = _of_sums(result) if step.through == "softmax" else ""
-    fact = fact or _likeness(example, number, result)
+    fact = _likeness(example, number, result)
+    if not fact and step.through == "softmax":
+        fact = _of_sums(result)
     return Walked(example=example, at=number, yours=yours, fact=fact, unseen=unseen and not fact)
 
 
@@ -81,9 +112,11 @@ def _before_softmax(example: Example, last: int, behind: Numbers, yours: dict[in
     steps = example.step
 
     def left(at: int, fact: str, shown: Numbers = behind) -> Walked:
-        return Walked(example=example, at=at, yours={at: shown, **yours}, fact=fact, read_off=True)
+        return Walked(
+            example=example, at=at, yours={at: shown, **yours}, fact=fact, read_off="softmax"
+        )
 
-    for place in range(last):
+    for place in reversed(range(last)):
         if numbers.same_differences(behind, steps[place].value) is not None:
             skipped = _named(steps, place + 1, last)
             fact = f"These are the numbers of step {place + 1}: {skipped} changed nothing."
@@ -100,8 +133,10 @@ def _before_softmax(example: Example, last: int, behind: Numbers, yours: dict[in
     counts = numbers.blocked_wrongly(behind, steps[last].value)
     if counts is not None:
         at = _blocking(steps, last)
-        fact = _of_blocking(*counts, len(_flat(behind)))
-        return left(at, fact) if at <= last else left(at, fact, yours[at])
+        if at > last:
+            fact = f"{counts[1]} of your weights are 0, and none should be."
+            return left(at, fact, yours[at])
+        return left(at, _of_blocking(*counts, len(_flat(behind))))
     walked = left(last, "")
     walked.unseen = last > 0
     return walked
@@ -119,6 +154,10 @@ def _likeness(example: Example, number: int, result: Numbers) -> str:
     turned = numbers.transposed(result)
     if turned is not None and numbers.close(turned, step.value):
         return "Rows and columns are swapped."
+    alike = numbers.shape(result) == numbers.shape(step.value)
+    if alike and numbers.binary(result) and numbers.binary(step.value):
+        pairs = list(zip(_flat(result), _flat(step.value), strict=True))
+        return _of_blocking(pairs.count((1, 0)), pairs.count((0, 1)), len(pairs), ("1", "0"))
     by = numbers.factor(result, step.value)
     return "" if by is None else f"Yours are the right ones times {by:.3f}."
 
@@ -159,14 +198,18 @@ def _named(steps: Sequence[Step], first: int, last: int) -> str:
     return " and ".join(real)
 
 
-def _of_blocking(opened: int, closed: int, places: int) -> str:
+def _of_blocking(
+    opened: int, closed: int, places: int, words: tuple[str, str] = ("seen", "blocked")
+) -> str:
+    """What ``opened`` and ``closed`` of so many places are, and what they should be."""
+    on, off = words
     if opened and opened + closed == places:
-        return "Just what should be blocked is seen, and all else is blocked: the other way round."
+        return f"Just what should be {off} is {on}, and all else is {off}: the other way round."
     parts = []
     if opened:
-        parts.append(f"{_places(opened)} seen and should be blocked")
+        parts.append(f"{_places(opened)} {on} and should be {off}")
     if closed:
-        parts.append(f"{_places(closed)} blocked and should be seen")
+        parts.append(f"{_places(closed)} {off} and should be {on}")
     return f"{', and '.join(parts)}."
 
 

@@ -13,6 +13,7 @@ from rich.text import Text
 from grader.report import safe
 
 _MOST_ROWS = 8
+_MOST_MATRICES = 4
 _MOST_SHADES = 16
 _CELL_WIDTH = 16
 _GAP = "  "
@@ -58,15 +59,17 @@ def comparison(yours: Any, expected: Any, width: int) -> list[Text]:
 
 
 def alone(value: Any, width: int) -> list[Text]:
-    """``value``, nested lists of any depth, as aligned numbers: of several matrices the first."""
+    """``value``, nested lists of any depth, as aligned numbers, its first few matrices each."""
     shape = shape_of(value)
     if shape is None:
         return [Text(safe.escape(str(value)))]
-    index, matrix = next(_slices(value, shape))
-    cells = _cells(matrix, 3)
-    cell = max(cell_len(text) for text in itertools.chain(*cells))
-    note = [Text(f"At {list(index)} of shape {shape}:")] if index else []
-    return note + _rows(cells, [], cell, width)
+    matrices = [(index, _cells(matrix, 3)) for index, matrix in _slices(value, shape)]
+    cell = max(cell_len(text) for _, matrix in matrices for text in itertools.chain(*matrix))
+    lines = []
+    for index, matrix in matrices[:_MOST_MATRICES]:
+        lines += [Text(f"at {list(index)}:")] if len(matrices) > 1 else []
+        lines += _rows(matrix, [], cell, width)
+    return [*lines, Text("...")] if len(matrices) > _MOST_MATRICES else lines
 
 
 def heatmap(yours: Any, expected: Any, width: int, ramp: str) -> list[Text]:

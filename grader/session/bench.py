@@ -65,13 +65,23 @@ class Bench:
 
     @cached_property
     def reference(self) -> Student:
-        """The reference of the course's private side; raises GraderFault if there is none."""
+        """The reference of the course's private side; raises GraderFault if there is none.
+
+        What it raises is a fault of the grader's.
+        """
+        return Student(TrustedReference(self._reference_executor), self.assignment.exports)
+
+    @cached_property
+    def model_student(self) -> Student:
+        """The reference, held to what a student is: what it raises, a demonstration may catch."""
+        return Student(InProcess(self._reference_executor), self.assignment.exports)
+
+    @cached_property
+    def _reference_executor(self) -> Executor:
         path = self.assignment.reference
         if path is None:
             raise GraderFault("this check needs the reference, which this course does not have")
-        return Student(
-            TrustedReference(_trusted_executor(path, "grader_reference")), self.assignment.exports
-        )
+        return _trusted_executor(path, "grader_reference")
 
     @cached_property
     def forbidden_uses(self) -> list[ForbiddenUse]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from grader.course.families import depth
@@ -23,6 +23,14 @@ class Check(NamedTuple):
     shows: str | None
 
 
+class Demonstration(NamedTuple):
+    """An example of a public suite, as it is declared."""
+
+    title: str
+    about: frozenset[str]
+    """Families of checks whose failures it shows better than other examples do."""
+
+
 def check(
     family: str, *, points: int, title: str, hint: str = "", shows: str | None = None
 ) -> Callable[[F], F]:
@@ -30,8 +38,9 @@ def check(
 
     ``title`` is the property in plain words, ``hint`` a question or a place to look; students see
     both, whether or not they may see the check. ``shows`` names the demonstration of the public
-    suite whose numbers illustrate a failure (default: the first that differs). A parametrised
-    check earns its points when every case passes. Raises ValueError for an unknown family.
+    suite whose numbers illustrate a failure; by default it is the first on which they differ, of
+    those about the family before all others. A parametrised check earns its points when every case
+    passes. Raises ValueError for an unknown family.
     """
     depth(family)
     if points < 0 or not title.strip():
@@ -44,15 +53,19 @@ def check(
     return mark
 
 
-def demonstration(title: str) -> Callable[[F], F]:
+def demonstration(title: str, *, about: Sequence[str] = ()) -> Callable[[F], F]:
     """Declare a function of a public suite to be a demonstration.
 
     It takes a student and returns tensors by name, computed from inputs that anybody may see. Where
     a hidden check fails, the student is shown what their code gives here beside what is expected.
+    ``about`` are families of checks whose failures it shows better than other demonstrations:
+    ``("mask",)`` for one that passes a mask. Raises ValueError for an unknown family.
     """
+    for family in about:
+        depth(family)
 
     def mark(function: F) -> F:
-        setattr(function, _DEMONSTRATION, title)
+        setattr(function, _DEMONSTRATION, Demonstration(title, frozenset(about)))
         return function
 
     return mark
@@ -101,7 +114,7 @@ def claim_id(function: Callable[..., Any], declared: Check, taken: dict[str, Che
     return name
 
 
-def declared_demonstration(function: Any) -> str | None:
-    """The title that ``demonstration`` declared of a function, if it did."""
+def declared_demonstration(function: Any) -> Demonstration | None:
+    """What ``demonstration`` declared of a function, if it did."""
     declared = getattr(function, _DEMONSTRATION, None)
-    return declared if isinstance(declared, str) else None
+    return declared if isinstance(declared, Demonstration) else None

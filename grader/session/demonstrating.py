@@ -10,8 +10,7 @@ from grader.sandbox import loading
 from grader.sandbox.errors import WorkerLost
 from grader.sandbox.starting import Workers
 from grader.session.bench import Bench
-from grader.session.evidence import Demonstration as Run
-from grader.session.evidence import demonstrations, plain_numbers
+from grader.session.evidence import Run, demonstrations, expected_results, plain_numbers
 from grader.session.grading import job_assignment, job_bench
 from grader.session.outcomes import outcome_of
 from grader.session.protocol import Demonstrated, Demonstration, Job
@@ -35,7 +34,9 @@ def demonstrate(job: Job, server: Workers) -> Demonstrated:
         bench.constants.keep(suite)
         try:
             return Demonstrated(
-                demonstrations=[_demonstration(bench, title, run) for title, run in found.items()]
+                demonstrations=[
+                    _demonstration(bench, declared.title, run) for declared, run in found.items()
+                ]
             )
         finally:
             bench.discard()
@@ -45,7 +46,7 @@ def demonstrate(job: Job, server: Workers) -> Demonstrated:
 def _demonstration(bench: Bench, title: str, run: Run) -> Demonstration:
     shown = Demonstration(title=title)
     if bench.assignment.reference is not None:
-        shown.expected = _plain(run(bench.reference))
+        shown.expected = _plain(expected_results(bench, run))
     try:
         bench.begin(title)
         with bench.inputs_closed():

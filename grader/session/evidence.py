@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -11,40 +11,55 @@ from grader.report.model import Evidence
 from grader.sandbox.errors import WorkerLost
 from grader.session.assertions import assert_close
 from grader.session.bench import Bench
-from grader.session.checks import declared_demonstration
-from grader.session.errors import CheckFailure
+from grader.session.checks import Demonstration, declared_demonstration
+from grader.session.errors import CheckFailure, GraderFault, StudentError
 from grader.session.outcomes import outcome_of
 
 MAX_NUMBERS = 256
-Demonstration = Callable[[Any], dict[str, torch.Tensor]]
+Run = Callable[[Any], dict[str, torch.Tensor]]
 
 
-def demonstrations(module: Any) -> dict[str, Demonstration]:
-    """The demonstrations of a public suite by title, in the order they are written."""
+class Exhibit(NamedTuple):
+    """A demonstration, and where the student's results on it differ."""
+
+    demonstration: Demonstration
+    evidence: list[Evidence]
+
+
+def demonstrations(module: Any) -> dict[Demonstration, Run]:
+    """The demonstrations of a public suite, in the order they are written."""
     found = {}
     for thing in list(vars(module).values()):
-        title = declared_demonstration(thing)
-        if title is not None:
-            found[title] = thing
+        declared = declared_demonstration(thing)
+        if declared is not None:
+            found[declared] = thing
     return found
 
 
-def collect_evidence(bench: Bench, found: dict[str, Demonstration]) -> dict[str, list[Evidence]]:
-    """Where the student's results differ from the reference's, by demonstration title.
+def collect_exhibits(bench: Bench, found: dict[Demonstration, Run]) -> list[Exhibit]:
+    """Where the student's results differ from the reference's, for each demonstration.
 
     In a fresh worker: one that has served hidden checks could show their inputs here.
     """
     bench.discard()
-    evidence = {}
-    for title, run in found.items():
-        evidence[title] = _differences(bench, title, run)
+    exhibits = []
+    for demonstration, run in found.items():
+        exhibits.append(Exhibit(demonstration, _differences(bench, demonstration.title, run)))
         bench.constants.restore()
-    return evidence
+    return exhibits
 
 
-def _differences(bench: Bench, title: str, run: Demonstration) -> list[Evidence]:
+def expected_results(bench: Bench, run: Run) -> dict[str, torch.Tensor]:
+    """What the reference gives; raises GraderFault where it fails."""
+    try:
+        return run(bench.model_student)
+    except (StudentError, CheckFailure) as error:
+        raise GraderFault(f"the reference failed in a demonstration: {error}") from None
+
+
+def _differences(bench: Bench, title: str, run: Run) -> list[Evidence]:
     bench.begin(title)
-    expected = run(bench.reference)
+    expected = expected_results(bench, run)
     try:
         yours = run(bench.student)
     except WorkerLost:

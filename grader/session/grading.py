@@ -21,7 +21,6 @@ from grader.course.submission import NotGradable
 from grader.report.model import (
     CheckResult,
     Diagnosis,
-    Evidence,
     Report,
     Status,
     Visibility,
@@ -31,11 +30,11 @@ from grader.sandbox.errors import WorkerLost
 from grader.sandbox.starting import Workers
 from grader.session.bench import Bench, submission_bench
 from grader.session.cases import Case, case_of
-from grader.session.checks import Check, claim_id, declared_check
+from grader.session.checks import Check, Demonstration, claim_id, declared_check
 from grader.session.consequences import Failure, with_consequences
 from grader.session.diagnosing import FaultModules, diagnose
 from grader.session.errors import GraderFault, OutOfTime, SubmissionUnusable
-from grader.session.evidence import Demonstration, collect_evidence, demonstrations
+from grader.session.evidence import Exhibit, Run, collect_exhibits, demonstrations
 from grader.session.outcomes import Outcome
 from grader.session.plugin import Checks
 from grader.session.protocol import Job, Progress
@@ -122,7 +121,7 @@ class _Run(Checks):
         self._message = ""
         self._expected: list[Expected] = []
         self._cases: dict[str, Case] = {}
-        self._demonstrations: dict[str, Demonstration] = {}
+        self._demonstrations: dict[Demonstration, Run] = {}
         self._hidden_module: types.ModuleType | None = None
         self._diagnosis: list[Diagnosis] = []
         self._json_report: dict[str, Any] = {}
@@ -195,14 +194,14 @@ class _Run(Checks):
             outcome.status in (Status.FAILED, Status.ERROR) and not outcome.unusable
             for outcome in outcomes.values()
         )
-        evidence: dict[str, list[Evidence]] = {}
+        exhibits: list[Exhibit] = []
         if bench is not None and failed and self._assignment.reference is not None:
             with contextlib.suppress(OutOfTime, SubmissionUnusable, WorkerLost):
-                evidence = collect_evidence(bench, self._demonstrations)
+                exhibits = collect_exhibits(bench, self._demonstrations)
                 if self._hidden_module is not None:
                     self._diagnose(bench, self._hidden_module, self._failures(outcomes))
             bench.discard()
-        return score(self._expected, outcomes, evidence, self._diagnosis)
+        return score(self._expected, outcomes, exhibits, self._diagnosis)
 
     def _diagnose(self, bench: Bench, suite: types.ModuleType, failures: list[Failure]) -> None:
         """Name the misconceptions, and what they explain."""

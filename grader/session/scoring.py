@@ -14,6 +14,7 @@ import msgspec
 from grader.course.families import depth
 from grader.report.model import CheckResult, Diagnosis, Evidence, Output, Status, Visibility
 from grader.session.checks import Check
+from grader.session.evidence import Exhibit
 from grader.session.outcomes import Outcome, from_property
 
 MAX_OUTPUT = 64 * 1024
@@ -42,12 +43,12 @@ def outcomes_by_case(json_report: dict[str, Any]) -> dict[str, Outcome]:
 def score(
     expected: list[Expected],
     outcomes: dict[str, Outcome],
-    evidence: dict[str, list[Evidence]],
+    exhibits: Sequence[Exhibit],
     diagnoses: Sequence[Diagnosis] = (),
 ) -> list[CheckResult]:
     """One result a check, from the simplest family to the deepest.
 
-    ``evidence`` is by demonstration title. Of what one of ``diagnoses`` explains its first check
+    ``exhibits`` illustrate failures. Of what one of ``diagnoses`` explains its first check
     stands for all.
     """
     roots = {id: one.checks[0] for one in diagnoses for id in one.checks}
@@ -58,7 +59,7 @@ def score(
         outcome = worst(entry, outcomes)
         pictures: list[Evidence] = []
         if outcome.status in (Status.FAILED, Status.ERROR) and not outcome.unusable:
-            pictures = _choose(entry.check.shows, evidence)
+            pictures = _choose(entry.check, exhibits)
         cause = roots.get(entry.id)
         if cause is None and not outcome.passed and (key := _cause(outcome)):
             cause = causes.setdefault(key, entry.id)
@@ -142,8 +143,13 @@ def _public_details(expected: list[Expected], outcomes: dict[str, Outcome]) -> d
     return shown
 
 
-def _choose(wanted: str | None, evidence: dict[str, list[Evidence]]) -> list[Evidence]:
-    """The named demonstration's differences; by default those of the first that shows any."""
-    if wanted is not None:
-        return evidence.get(wanted, [])
-    return next((shown for shown in evidence.values() if shown), [])
+def _choose(check: Check, exhibits: Sequence[Exhibit]) -> list[Evidence]:
+    """The differences of the demonstration that the check names.
+
+    By default they are those of the first that shows any, of those about the check's family before
+    all others.
+    """
+    if check.shows is not None:
+        exhibits = [one for one in exhibits if one.demonstration.title == check.shows]
+    about = [one for one in exhibits if check.family in one.demonstration.about]
+    return next((one.evidence for one in [*about, *exhibits] if one.evidence), [])
