@@ -12,6 +12,7 @@ from typing import Any
 from grader.course.model import Assignment, Course
 from grader.integrations import platform
 from grader.integrations.archive import zipped
+from grader.integrations.pins import pins
 from grader.integrations.sides import private_side, public_side
 from grader.integrations.templating import render
 from grader.integrations.wheel import wheel
@@ -34,6 +35,7 @@ def autograder(course: Course, assignments: Sequence[Assignment]) -> bytes:
         {
             "setup.sh": render("setup.sh", wheel=name),
             "run_autograder": render("run_autograder"),
+            "constraints.txt": pins(),
             name: content,
             **{f"{_COURSE}/{path}": data for path, data in files.items()},
         }

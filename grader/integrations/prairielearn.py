@@ -12,6 +12,7 @@ from typing import Any
 from grader.course.model import Assignment, Course
 from grader.integrations import platform
 from grader.integrations.archive import zipped
+from grader.integrations.pins import pins
 from grader.integrations.sides import private_side, public_side
 from grader.integrations.templating import render
 from grader.integrations.wheel import wheel
@@ -28,7 +29,11 @@ def questions(course: Course, assignments: Sequence[Assignment]) -> bytes:
     the course is missing or misplaced.
     """
     name, content = wheel()
-    files = {"image/Dockerfile": render("Dockerfile", wheel=name), f"image/{name}": content}
+    files = {
+        "image/Dockerfile": render("Dockerfile", wheel=name),
+        "image/constraints.txt": pins(),
+        f"image/{name}": content,
+    }
     for one in assignments:
         folder = f"questions/{one.id}"
         sides = public_side(course, [one]) | private_side(course, [one])

@@ -9,6 +9,14 @@ import jinja2
 
 from grader.report import safe
 
+_EVERYWHERE = {
+    "python": "3.12",
+    # Which release of uv it is decides which of Python it brings.
+    "uv": "0.13.8",
+    # Of equal versions, pip takes that of this index: without CUDA, which is gigabytes.
+    "torch_for_cpu": "https://download.pytorch.org/whl/cpu",
+}
+
 
 def render(name: str, **values: Any) -> bytes:
     """The template called ``name``, filled in; a value that is missing is an error."""
@@ -27,4 +35,5 @@ def render(name: str, **values: Any) -> bytes:
         autoescape=False,
     )
     environment.filters |= {"markdown": safe.markdown, "html": safe.html, "quoted": json.dumps}
+    environment.globals |= _EVERYWHERE
     return environment.get_template(name).render(values).encode()

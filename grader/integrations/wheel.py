@@ -15,15 +15,15 @@ from pathlib import Path
 
 import grader
 from grader.integrations.archive import zipped
+from grader.integrations.pins import PROJECT
 
-_PROJECT = "attention-grader"
 _LEFT_OUT = frozenset({"__pycache__"})
 
 
 def wheel() -> tuple[str, bytes]:
     """The wheel's file name and content; equal packages make equal bytes."""
-    distribution = metadata.distribution(_PROJECT)
-    stem = f"{_PROJECT.replace('-', '_')}-{distribution.version}"
+    distribution = metadata.distribution(PROJECT)
+    stem = f"{PROJECT.replace('-', '_')}-{distribution.version}"
     root = Path(grader.__file__).parent
     files = {
         f"grader/{path.relative_to(root).as_posix()}": path.read_bytes()

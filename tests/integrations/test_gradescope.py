@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from pathlib import Path
 
 import jsonschema
@@ -12,6 +13,7 @@ import pytest
 from grader.integrations.gradescope import Metadata, failure
 
 from .conftest import CANARY, RIGHT, WRONG, run_script, unpack
+from .runner import WITHOUT_DOWNLOADS, installed_python
 
 SCHEMA = json.loads(
     Path(__file__).parents[1].joinpath("report/schemas/gradescope.json").read_text()
@@ -60,6 +62,30 @@ def autograder(released, tmp_path_factory):
             return results
 
     return Autograder()
+
+
+def test_setup_installs_what_the_zip_brings_along(released, tmp_path):
+    """``setup.sh`` itself, with nothing taken out of it but what apt and pip would download."""
+    root, bin = tmp_path / "autograder", tmp_path / "bin"
+    unpack(released["gradescope.zip"], root / "source")
+    (bin / "python3").symlink_to(installed_python(bin))
+    (bin / "apt-get").write_text("#!/bin/sh\n")
+    (bin / "apt-get").chmod(0o755)
+    done = run_script(
+        root / "source/setup.sh",
+        AUTOGRADER_ROOT=str(root),
+        PATH=f"{bin}:/usr/bin:/bin",
+        **WITHOUT_DOWNLOADS,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    program = "import grader, importlib.metadata as m; print(grader.__file__, m.version('torch'))"
+    place, torch = subprocess.check_output(
+        [root / "venv/bin/python", "-I", "-c", program], encoding="utf-8", cwd="/"
+    ).split()
+    assert Path(place).is_relative_to(root / "venv")
+    pinned = (root / "source/constraints.txt").read_text().splitlines()
+    assert f"torch=={torch.partition('+')[0]}" in pinned
+    assert {line.partition("==")[0] for line in pinned} >= {"numpy", "pytest", "msgspec"}
 
 
 def test_a_right_answer(autograder):

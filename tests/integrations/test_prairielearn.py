@@ -23,7 +23,9 @@ def test_a_question_is_complete(released):
     assert info["externalGradingOptions"]["entrypoint"] == "/grade/tests/run.sh"
     assert b'file-names="scale.py"' in files["questions/scale/question.html"]
     (wheel,) = [name for name in files if name.endswith(".whl")]
-    assert f"COPY {Path(wheel).name} /tmp/".encode() in files["image/Dockerfile"]
+    copied = f"COPY {Path(wheel).name} constraints.txt /opt/grader/"
+    assert copied.encode() in files["image/Dockerfile"]
+    assert b"\ntorch==" in files["image/constraints.txt"]
     assert CANARY.encode() not in files[wheel]
 
 

@@ -81,7 +81,7 @@ def repository(released, tmp_path):
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_bytes(data)
     (wheel,) = (root / "vendor").glob("*.whl")
-    assert (root / "requirements.txt").read_text() == f"./vendor/{wheel.name}\n"
+    assert (root / "requirements.txt").read_text().splitlines()[-1] == f"./vendor/{wheel.name}"
     subprocess.run(
         [
             *(sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index"),
