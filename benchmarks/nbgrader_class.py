@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -43,22 +44,34 @@ def main() -> int:
         built = [sys.executable, "-m", "grader.cli", "nbgrader", "build", str(ROOT)]
         built += [word for id in ASSIGNMENTS for word in ("--assignment", id)]
         subprocess.run([*built, "--output", str(ours)], check=True, stdout=subprocess.DEVNULL)
-        rows = []
+        taken = {}
         for id in ASSIGNMENTS:
             seconds(ours, "generate_assignment", id)
             kinds = hand_in(ours, id, options.students)
-            rows.append([id, seconds(ours, "autograde", id) / options.students])
+            taken[id] = seconds(ours, "autograde", id) / options.students
             seconds(ours, "generate_feedback", id)
         seconds(ours, "export", EXPORTER)
-        problems = differences(ours, options.students)
-        plain = kernel_for_each(stock, ASSIGNMENTS[0], options.stock)
-        table = [[id, f"{each:.2f}", f"{plain:.2f}", f"{plain / each:.1f}"] for id, each in rows]
-    print_table(["assignment", "s a submission", "with a kernel, s", "times faster"], table)
-    print(f"\n{len(ASSIGNMENTS)} x {options.students} submissions, among them {', '.join(kinds)}")
-    print(f"With a kernel: {options.stock} right submissions of {ASSIGNMENTS[0]}, the same checks")
-    for problem in problems:
+        wrong = {id: differences(ours, id, options.students) for id in ASSIGNMENTS}
+        plain = {id: kernel_for_each(stock / id, id, options.stock) for id in ASSIGNMENTS}
+    table = [
+        [
+            id,
+            f"{options.students - len(wrong[id])} of {options.students}",
+            f"{taken[id]:.2f}",
+            f"{plain[id]:.2f}",
+            f"{plain[id] / taken[id]:.1f}",
+        ]
+        for id in ASSIGNMENTS
+    ]
+    print_table(
+        ["assignment", "scores as by `grade run`", "s each", "s each in a kernel", "times faster"],
+        table,
+    )
+    print(f"\n{options.students} students, whose notebooks are: {', '.join(kinds)}.")
+    print(f"In a kernel: {options.stock} right submissions, the same checks, nbgrader as it comes.")
+    for problem in [problem for id in ASSIGNMENTS for problem in wrong[id]]:
         print(f"WRONG: {problem}")
-    return 1 if problems else 0
+    return 1 if any(wrong.values()) else 0
 
 
 def seconds(folder: Path, *words: str) -> float:
@@ -84,12 +97,12 @@ def hand_in(folder: Path, id: str, students: int) -> list[str]:
     answers = [*sorted((ROOT / "solutions" / id / "accepted").glob("*.py"))[:3]]
     answers += sorted((ROOT / "tests/submissions" / id / "wrong").glob("*.py"))[:5]
     honest = [(path.stem, answered(path.read_text("utf-8"))) for path in answers]
-    kinds = [*honest, *HOSTILE.items()]
+    kinds = [kind for pair in zip_longest(honest, HOSTILE.items()) for kind in pair if kind]
     for number in range(students):
         made = kinds[number % len(kinds)][1](json.loads(released))
         data = made if isinstance(made, bytes) else json.dumps(made).encode()
         write(folder / "submitted" / f"student{number:02}" / id / f"{id}.ipynb", data)
-    return [name for name, _ in kinds[len(honest) : students]]
+    return [name for name, _ in kinds[:students]]
 
 
 def write(path: Path, data: bytes) -> None:
@@ -154,25 +167,25 @@ HOSTILE: dict[str, Change] = {
 }
 
 
-def differences(folder: Path, students: int) -> list[str]:
-    """Where the table's scores are not those of ``grade run``, in words."""
+def differences(folder: Path, id: str, students: int) -> list[str]:
+    """Whose scores of an assignment are not those of ``grade run``, in words."""
     with (folder / "grades.csv").open(encoding="utf-8", newline="") as file:
         scores = {
-            (row["student_id"], row["assignment"]): row["score"] for row in csv.DictReader(file)
+            row["student_id"]: row["score"]
+            for row in csv.DictReader(file)
+            if row["assignment"] == id
         }
     problems = []
     with GradingProcess() as process:
-        for id in ASSIGNMENTS:
-            for number in range(students):
-                name = f"student{number:02}"
-                path = folder / "submitted" / name / id / f"{id}.ipynb"
-                target = Target(submission=path, assignment=id, course=ROOT, course_title="")
-                job = target.job(Options())
-                alone = process.grade(job).score
-                found = float(scores.get((name, id), "nan"))
-                report = decode((folder / "reports" / id / name / f"{id}.json").read_bytes())
-                if not found == alone.earned == report.score.earned:
-                    problems.append(f"{name}, {id}: {found} in nbgrader, {alone.earned} alone")
+        for number in range(students):
+            name = f"student{number:02}"
+            path = folder / "submitted" / name / id / f"{id}.ipynb"
+            target = Target(submission=path, assignment=id, course=ROOT, course_title="")
+            alone = process.grade(target.job(Options())).score
+            found = float(scores.get(name, "nan"))
+            report = decode((folder / "reports" / id / name / f"{id}.json").read_bytes())
+            if not found == alone.earned == report.score.earned:
+                problems.append(f"{name}, {id}: {found} in nbgrader, {alone.earned} alone")
     return problems
 
 
