@@ -10,13 +10,13 @@ from grader.session import client
 
 
 def start_with(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have grading processes run ``program`` first."""
+    """Have grading processes, and those of students' own tests, run ``program`` first."""
     popen = subprocess.Popen
-    program += "\nfrom grader.session.root import main; main()"
 
     def start(command: list[str], **options: object) -> subprocess.Popen[bytes]:
         place = command.index("-m")
-        assert command[place + 1] == "grader.session.root"
-        return popen([*command[:place], "-c", program, *command[place + 2 :]], **options)
+        main = f"from {command[place + 1]} import main; main()"
+        words = [*command[:place], "-c", f"{program}\n{main}", *command[place + 2 :]]
+        return popen(words, **options)
 
     monkeypatch.setattr(client.subprocess, "Popen", start)

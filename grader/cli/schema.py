@@ -1,6 +1,8 @@
-"""``grade schema``: print what a report looks like."""
+"""``grade schema``: print what the JSON that commands write looks like."""
 
 from __future__ import annotations
+
+from typing import Literal
 
 import click
 
@@ -8,8 +10,12 @@ from grader.cli import output
 
 
 @click.command
-def command() -> None:
-    """Print the JSON Schema of a report."""
-    from grader.report.schema import schema_text
+@click.argument("what", type=click.Choice(["report", "test-my-tests"]), default="report")
+def command(what: Literal["report", "test-my-tests"]) -> None:
+    """Print a JSON Schema: that of a report, or of what `test-my-tests` writes."""
+    if what == "report":
+        from grader.report.schema import schema_text
+    else:
+        from grader.owntests.schema import schema_text
 
     output.print_bytes(schema_text().encode())

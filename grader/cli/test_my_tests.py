@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 @click.argument("assignment")
 @click.argument("tests", metavar="TESTS.py")
 @options.course
-@click.option("--output", "destination", metavar="FILE", help="Write JSON; - is stdout.")
+@click.option(
+    "--output",
+    "destination",
+    metavar="FILE",
+    help="Write JSON, which `grade schema test-my-tests` describes; - is stdout.",
+)
 @click.option(
     "--fail-under",
     type=click.FloatRange(0, 100),
@@ -40,6 +45,7 @@ if TYPE_CHECKING:
     help="What one test may take.",
 )
 @options.sandbox
+@options.isolate
 @output.show_option
 @click.pass_context
 def command(
@@ -53,6 +59,7 @@ def command(
     seed: int | None,
     timeout: float | None,
     sandbox: SandboxMode,
+    isolate: bool,
     audience: str | None,
 ) -> None:
     """Measure tests that a student wrote for an ASSIGNMENT.
@@ -80,6 +87,7 @@ def command(
             tests=str(Path(tests).absolute()),
             seed=secrets.randbits(53) if seed is None else seed,
             sandbox=sandbox,
+            isolate=isolate,
             seconds=timeout,
             most_faults=most_faults,
         )

@@ -196,7 +196,8 @@ def as_shown(*values: Numbers) -> list[Numbers]:
     """Values that are shown beside each other, as they are written down."""
     alike = [rounded(value) for value in values]
     flat = [number for value in alike for row in rows(value) for number in row]
-    if any(math.isfinite(number) and not number.is_integer() for number in flat):
+    finite = [number for number in flat if math.isfinite(number)]
+    if any(abs(number) > 1e6 or not number.is_integer() for number in finite):
         return alike
     return [_whole(value) for value in alike]
 

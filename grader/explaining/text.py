@@ -90,7 +90,7 @@ def show_all(
             page.blank()
             page.say("This is what a right answer does:")
             page.blank()
-            _show_one(page, [Walked(example=one) for one in examples], chosen or 0)
+            show_walk(page, Walked(example=examples[chosen or 0]))
         return
     walked = [_walked(one, shown.get(one.demonstration)) for one in examples]
     found = most_telling(walked)
@@ -128,7 +128,7 @@ def _show_one(page: Page, walked: Sequence[Walked], place: int) -> None:
     which = f"Example {place + 1} of {len(walked)}: " if len(walked) > 1 else ""
     one = walked[place]
     show_walk(page, one, which)
-    if not differs(one) and any(map(differs, walked)):
+    if not differs(one):
         page.blank()
         page.say("Here your numbers are right.")
     others = [

@@ -23,6 +23,7 @@ class Job(msgspec.Struct, kw_only=True):
     tests: str
     seed: int
     sandbox: SandboxMode = "auto"
+    isolate: bool = False
     most_faults: int | None = None
     seconds: float | None = None
     """What one test may take; overrides the assignment's limit of a check."""

@@ -37,14 +37,15 @@ def measure(
     *,
     seed: int,
     sandbox: SandboxMode = "auto",
+    staging: Path | None = None,
     seconds: float | None = None,
     most_faults: int | None = None,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Thoroughness:
     """Run the file ``tests`` on every variant, as many at once as there are ``servers``.
 
-    ``seconds`` is what one test may take; of more than ``most_faults`` so many are
-    drawn by lot. Raises NotGradable for a file that cannot be run,
+    Tests are laid out below ``staging``. ``seconds`` is what one may take; of more than
+    ``most_faults`` so many are drawn by lot. Raises NotGradable for a file that cannot be run,
     CourseError for a course without reference or faults.
     """
     started_at, started = datetime.now(UTC), time.monotonic()
@@ -52,7 +53,7 @@ def measure(
     file = _read(tests, assignment)
     variants = _variants(assignment, most_faults, random.Random(seed))
     limits = assignment.limits
-    with tempfile.TemporaryDirectory(prefix="grader-") as name:
+    with tempfile.TemporaryDirectory(prefix="grader-", dir=staging) as name:
         folder = Path(name)
         folder.chmod(0o755)  # a worker may be somebody else
         staged, nowhere = folder / "tests" / f"{_MODULE}.py", folder / "nowhere"

@@ -23,6 +23,7 @@ from grader.sandbox import process
 from grader.sandbox.client import ForkServer
 from grader.sandbox.errors import SandboxError
 from grader.sandbox.forkserver import start
+from grader.sandbox.staging import Staging
 from grader.session import pytest_run
 from grader.session.errors import GraderFault
 from grader.session.requiring import require
@@ -31,10 +32,11 @@ from grader.session.requiring import require
 def main() -> None:
     """Measure what the argument says."""
     process.die_with_parent(os.getppid())
+    job = msgspec.json.decode(sys.argv[1], type=Job)
     torch.set_num_threads(1)
-    pytest_run.warm_up()
+    staging = Staging()
     # Each is forked before anything of the course is known here, and while there is one thread.
-    servers = [ForkServer(start(worker.live)[1], replies=replies) for _ in range(_cores())]
+    servers = [] if job.isolate else _forked()
     process.set_dumpable(False)
     events = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
@@ -42,8 +44,9 @@ def main() -> None:
     def say(message: Message) -> None:
         events.write(msgspec.json.encode(message) + b"\n")
 
-    job = msgspec.json.decode(sys.argv[1], type=Job)
     try:
+        if job.isolate:
+            servers = _isolated(staging.path)
         if job.sandbox == "require":
             require(servers[0])
         found = measure(
@@ -52,6 +55,7 @@ def main() -> None:
             servers,
             seed=job.seed,
             sandbox=job.sandbox,
+            staging=staging.path,
             seconds=job.seconds,
             most_faults=job.most_faults,
             on_progress=lambda done, total: say(Step(done=done, total=total)),
@@ -64,6 +68,22 @@ def main() -> None:
     finally:
         for server in servers:
             server.close()
+        staging.close()
+
+
+def _forked() -> list[ForkServer]:
+    pytest_run.warm_up()
+    return [ForkServer(start(worker.live)[1], replies=replies) for _ in range(_cores())]
+
+
+def _isolated(staging: Path) -> list[ForkServer]:
+    """Fork servers that see nothing of the course; raises SandboxMissing where none can be had."""
+    return [
+        ForkServer.launch(
+            staging=staging, isolate=True, program=f"{__package__}.server", replies=replies
+        )
+        for _ in range(_cores())
+    ]
 
 
 def _cores() -> int:

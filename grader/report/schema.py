@@ -18,13 +18,16 @@ _FILE = Path(__file__).with_name("schema.json")
 
 def json_schema() -> dict[str, Any]:
     """The schema of :class:`Report` and :class:`CourseReport`, as the code has it."""
-    (union,), definitions = msgspec.json.schema_components(
-        [Report | CourseReport], ref_template="#/$defs/{name}"
-    )
+    return schema_of(Report | CourseReport, title="Report of the attention grader")
+
+
+def schema_of(kind: Any, *, title: str) -> dict[str, Any]:
+    """The schema of a type of msgspec's, as a document of its own."""
+    (top,), definitions = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Report of the attention grader",
-        **union,
+        "title": title,
+        **top,
         "$defs": definitions,
     }
 
@@ -36,7 +39,12 @@ def schema_text() -> str:
 
 def write() -> None:
     """Make ``schema.json`` equal to the code."""
-    _FILE.write_text(json.dumps(json_schema(), indent=2) + "\n", encoding="utf-8")
+    save(json_schema(), _FILE)
+
+
+def save(schema: dict[str, Any], path: Path) -> None:
+    """Write a schema down."""
+    path.write_text(json.dumps(schema, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -66,17 +66,25 @@ class ForkServer:
         self._ending: list[int] = []
 
     @classmethod
-    def launch(cls, *, staging: Path | None = None, isolate: bool = False) -> ForkServer:
+    def launch(
+        cls,
+        *,
+        staging: Path | None = None,
+        isolate: bool = False,
+        program: str = "grader.sandbox.forkserver",
+        replies: msgspec.msgpack.Decoder[Any] = _replies,
+    ) -> ForkServer:
         """Start a fork server in a fresh interpreter with a clean environment.
 
         With ``isolate`` it sees of the disk only what it runs on, and ``staging``; raises
-        SandboxMissing where that cannot be had.
+        SandboxMissing where that cannot be had. ``program`` is the module that serves, whose
+        workers answer with ``replies``.
         """
         isolation = find(staging) if isolate else Isolation(prefix=[], holds=[])
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             number = theirs.fileno()
-            command = interpreter("grader.sandbox.forkserver")
+            command = interpreter(program)
             process = subprocess.Popen(
                 [*isolation.prefix, *command, str(number), *isolation.holds],
                 env=CLEAN_ENVIRONMENT,
@@ -84,7 +92,7 @@ class ForkServer:
                 stdin=subprocess.DEVNULL,
                 cwd="/",
             )
-        return cls(ours, process, staging=staging)
+        return cls(ours, process, staging=staging, replies=replies)
 
     def spawn(self, directory: Path, confinement: Confinement) -> Worker:
         """Fork a worker for the staged files in ``directory``; raises SandboxError."""

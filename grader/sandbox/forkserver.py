@@ -156,12 +156,15 @@ def _redirect_standard_streams() -> None:
     os.close(null)
 
 
-def main() -> None:
-    """Serve as a process of its own, given its socket's descriptor and how it is isolated."""
+def main(live: worker.Life = worker.serve) -> None:
+    """Serve as a process of its own, given its socket's descriptor and how it is isolated.
+
+    Its workers ``live`` so.
+    """
     os.environ.pop("PWD", None)  # bubblewrap's
     control = socket.socket(fileno=int(sys.argv[1]))
     worker.warm_up()
-    serve(control, parent=os.getppid(), isolation=sys.argv[2:])
+    serve(control, parent=os.getppid(), isolation=sys.argv[2:], live=live)
 
 
 if __name__ == "__main__":

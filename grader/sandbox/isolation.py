@@ -88,9 +88,8 @@ def _missing(why: str, advice: str) -> SandboxMissing:
 def _view(staging: Path | None) -> Iterator[str]:
     """Options that show what a fork server needs, each at its own place, and nothing else."""
     yield from ("--dev", "/dev")
-    own = Path(__file__).parent
     shown = {path for path in code_paths().files if not path.startswith("/dev/")}
-    shown |= {str(own), str(own.parent / "__init__.py"), os.path.realpath(sys.executable)}
+    shown |= {str(Path(__file__).parents[1]), os.path.realpath(sys.executable)}
     shown.add(f"{sys.prefix}/pyvenv.cfg")
     shown.update(_FINDING_LIBRARIES if staging is None else (*_FINDING_LIBRARIES, str(staging)))
     # A way of our own to them: even what lies under root's home is then every user's to read.

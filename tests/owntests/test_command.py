@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import json
 
+import jsonschema
 import pytest
 from click.testing import CliRunner
 
 from grader.cli.main import grade, run
+from grader.owntests import schema
+from grader.sandbox import isolation
+from grader.sandbox.errors import SandboxMissing
 
+from ..starting import start_with
 from ..toy import make_course
 
 ZERO = """
@@ -51,6 +56,56 @@ def test_a_student_reads_the_verdict_and_what_would_be_missed(course, tmp_path):
     assert (written["valid"], written["caught"], written["faults"]) == (True, 1, 3)
     assert written["audience"] == "student"
     assert written["details"] == []
+    jsonschema.validate(written, schema.json_schema())
+
+
+def test_what_is_written_has_a_schema(course, tmp_path):
+    report = tmp_path / "report.json"
+    (tmp_path / "test_none.py").write_text("def test_wrong():\n    assert False\n")
+    words = ["scale", str(tmp_path / "test_none.py"), "--course", str(course)]
+    _, code = typed(*words, "--output", str(report), "--show", "instructor")
+    assert code == 0
+    written = json.loads(report.read_text())
+    assert written["rejections"][0]["answers"]
+    printed = json.loads(CliRunner().invoke(grade, ["schema", "test-my-tests"]).output)
+    assert printed == schema.json_schema(), (
+        "after a change of the model: python -m grader.owntests.schema"
+    )
+    check = jsonschema.Draft202012Validator(printed)
+    check.check_schema(printed)
+    check.validate(written)
+    for spoilt in ({"schema_version": 2}, {"type": "report"}, {"caught": "all"}):
+        assert not check.is_valid(written | spoilt)
+    del written["faults"]
+    assert not check.is_valid(written)
+
+
+def test_isolated_tests_do_not_see_what_files_there_are(course, tmp_path):
+    try:
+        isolation.find()
+    except SandboxMissing as error:
+        pytest.skip(str(error))
+    report, tests = tmp_path / "report.json", tmp_path / "test_zero.py"
+    secret = course / "solutions" / "scale" / "faults.toml"
+    looks = f"import os\n\ndef test_look():\n    assert not os.path.exists({str(secret)!r})\n"
+    tests.write_text(ZERO + looks)
+    words = ["scale", str(tests), "--course", str(course), "--output", str(report)]
+    output, code = typed(*words, "--isolate")
+    assert code == 0, output
+    written = json.loads(report.read_text())
+    assert (written["valid"], written["caught"]) == (True, 1)
+    assert isolation.FILES in written["sandbox"]["enforced"]
+
+
+def test_where_isolation_cannot_be_had_nothing_is_measured(course, tmp_path, monkeypatch, capsys):
+    start_with(
+        "from grader.sandbox import isolation; isolation.SEARCH = '/nonexistent'", monkeypatch
+    )
+    tests = tmp_path / "test_zero.py"
+    tests.write_text(ZERO)
+    words = ["test-my-tests", "scale", str(tests), "--course", str(course)]
+    assert run([*words, "--isolate"]) == 3
+    assert "Install the package bubblewrap" in capsys.readouterr().err
 
 
 def test_an_instructor_reads_which_faults_and_which_right_answers(course, tmp_path):
