@@ -39,6 +39,9 @@ from grader.sandbox.spawning import interpreter
 from grader.sandbox.starting import CLEAN_ENVIRONMENT
 
 SPAWN_SECONDS = 30.0
+MOST_ENDING = 4
+"""How many killed workers may be on their way out while the next one is at work."""
+
 LAST_MOMENT_SECONDS = 0.5
 _answers: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)
 _replies: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
@@ -110,9 +113,8 @@ class ForkServer:
             os.close(write_end)
         if not isinstance(answer, Spawned) or len(descriptors) != 1:
             raise SandboxError("the fork server gave an answer that makes no sense")
-        ending, self._ending = self._ending, []
-        for pid in ending:
-            self.reap(pid)
+        while len(self._ending) > MOST_ENDING:
+            self.reap(self._ending.pop(0))
         os.set_blocking(read_end, False)
         process = _Forked(self, answer.pid, descriptors[0])
         return Worker(process, ours, io.FileIO(read_end, "r"), self._replies)
@@ -123,7 +125,7 @@ class ForkServer:
         return os.waitstatus_to_exitcode(answer.status) if isinstance(answer, Reaped) else 0
 
     def reap_later(self, pid: int) -> None:
-        """Reap a killed worker, whose status nobody asks for, when the next one is spawned.
+        """Reap a killed worker, whose status nobody asks for, when others have been spawned.
 
         It takes a process of this size a while to end, and none of that has to be waited for.
         """
