@@ -29,6 +29,7 @@ def main() -> int:
     """Grade, measure before and after, and say what differs."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--gradings", type=int, default=1000)
+    parser.add_argument("--assignment", help="attack this one alone")
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
     parser.add_argument("--sandbox", default="auto", choices=["auto", "require"])
     options = parser.parse_args()
@@ -38,7 +39,11 @@ def main() -> int:
     arena.adopt_orphans()
     chance = random.Random(options.seed)
     table = arena.attacks()
-    names = sorted(name for name, attack in table.items() if attack.seconds is None)
+    names = sorted(
+        name
+        for name, attack in table.items()
+        if attack.seconds is None and options.assignment in (None, name.split("/")[0])
+    )
     started = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="endurance-") as folder:
         place = arena.Arena(Path(folder))

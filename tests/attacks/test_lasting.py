@@ -13,7 +13,12 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
 
 @pytest.mark.parametrize(
-    "command", [["endurance.py", "--gradings", "4"], ["killing.py", "--kills", "3"]], ids=str
+    "command",
+    [
+        ["endurance.py", "--gradings", "4", "--assignment", "attention"],
+        ["killing.py", "--kills", "2"],
+    ],
+    ids=str,
 )
 def test_nothing_is_left_over(command):
     program, *options = command
