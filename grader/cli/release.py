@@ -15,6 +15,13 @@ from grader.cli.errors import complain, told
 @click.option("--gradescope", metavar="FILE", help="Write an autograder's zip for Gradescope.")
 @click.option("--prairielearn", metavar="FILE", help="Write a zip with questions for PrairieLearn.")
 @click.option(
+    "--torch-index",
+    default="",
+    metavar="URL",
+    help="Have Gradescope's machine take torch from this index too: PyTorch has one for the CPU, "
+    "without gigabytes of CUDA.",
+)
+@click.option(
     "--assignment",
     "ids",
     multiple=True,
@@ -28,6 +35,7 @@ def command(
     folder: str | None,
     gradescope: str | None,
     prairielearn: str | None,
+    torch_index: str,
     ids: tuple[str, ...],
     course: str | None,
 ) -> None:
@@ -44,6 +52,8 @@ def command(
 
     if folder is None and gradescope is None and prairielearn is None:
         raise click.UsageError("Missing DIR, --gradescope or --prairielearn.", ctx)
+    if torch_index and gradescope is None:
+        raise click.UsageError("--torch-index is for --gradescope alone.", ctx)
     for path in (gradescope, prairielearn):
         if path is not None:
             output.check_destination(path)
@@ -54,7 +64,7 @@ def command(
             from grader.integrations.gradescope import autograder
 
             complain(f"Making the zip for Gradescope, with the grader: {gradescope}")
-            output.save(autograder(loaded, assignments), gradescope)
+            output.save(autograder(loaded, assignments, torch_index=torch_index), gradescope)
         if prairielearn is not None:
             from grader.integrations.prairielearn import questions
 

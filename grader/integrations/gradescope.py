@@ -24,8 +24,12 @@ from grader.report.words import count
 _COURSE = "course"
 
 
-def autograder(course: Course, assignments: Sequence[Assignment]) -> bytes:
+def autograder(
+    course: Course, assignments: Sequence[Assignment], *, torch_index: str = ""
+) -> bytes:
     """The zip to upload. It holds the private side: it is for the instructor alone.
+
+    What it installs comes from ``torch_index`` too, the address of an index of packages.
 
     Raises ReleaseError where a file of the course is missing or misplaced.
     """
@@ -33,7 +37,7 @@ def autograder(course: Course, assignments: Sequence[Assignment]) -> bytes:
     files = public_side(course, assignments) | private_side(course, assignments)
     return zipped(
         {
-            "setup.sh": render("setup.sh", wheel=name),
+            "setup.sh": render("setup.sh", wheel=name, torch_index=torch_index),
             "run_autograder": render("run_autograder"),
             "constraints.txt": pins(),
             name: content,

@@ -51,7 +51,7 @@ def student_repository(course: Course, assignments: Sequence[Assignment]) -> dic
     }
     return public | {
         f"{VENDOR}/{name}": content,
-        "requirements.txt": render("requirements.txt", **values),
+        "requirements.txt": f"./{VENDOR}/{name}\n".encode(),
         "README.md": render("README.md", **values),
         ".gitignore": b".venv/\n__pycache__/\n.pytest_cache/\n",
         ".github/workflows/classroom.yml": render("classroom.yml", **values),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import Any
 
 import jinja2
@@ -13,8 +14,6 @@ _EVERYWHERE = {
     "python": "3.12",
     # Which release of uv it is decides which of Python it brings.
     "uv": "0.13.8",
-    # Of equal versions, pip takes that of this index: without CUDA, which is gigabytes.
-    "torch_for_cpu": "https://download.pytorch.org/whl/cpu",
 }
 
 
@@ -34,6 +33,11 @@ def render(name: str, **values: Any) -> bytes:
         keep_trailing_newline=True,
         autoescape=False,
     )
-    environment.filters |= {"markdown": safe.markdown, "html": safe.html, "quoted": json.dumps}
+    environment.filters |= {
+        "markdown": safe.markdown,
+        "html": safe.html,
+        "quoted": json.dumps,
+        "word": shlex.quote,
+    }
     environment.globals |= _EVERYWHERE
     return environment.get_template(name).render(values).encode()

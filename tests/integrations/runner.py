@@ -71,12 +71,14 @@ class Runner:
                 self._script(step, environment)
 
     def value(self, text: object) -> str:
-        """Text with its expressions filled in; an output that no step has is empty."""
+        """Text with its expressions filled in; outputs and variables that nobody set are empty."""
 
         def found(expression: re.Match[str]) -> str:
             match expression[1].split("."):
                 case ["steps", id, "outputs", name]:
                     return self.outputs.get(id, {}).get(name, "")
+                case ["vars", _] if expression[1] not in self.values:
+                    return ""
             return self.values[expression[1]]
 
         return re.sub(r"\$\{\{ ([\w.-]+) \}\}", found, str(text))

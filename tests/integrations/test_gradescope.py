@@ -12,7 +12,7 @@ import pytest
 
 from grader.integrations.gradescope import Metadata, failure
 
-from .conftest import CANARY, RIGHT, WRONG, run_script, unpack
+from .conftest import CANARY, RIGHT, WRONG, release, run_script, unpack
 from .runner import WITHOUT_DOWNLOADS, installed_python
 
 SCHEMA = json.loads(
@@ -86,6 +86,19 @@ def test_setup_installs_what_the_zip_brings_along(released, tmp_path):
     pinned = (root / "source/constraints.txt").read_text().splitlines()
     assert f"torch=={torch.partition('+')[0]}" in pinned
     assert {line.partition("==")[0] for line in pinned} >= {"numpy", "pytest", "msgspec"}
+
+
+def test_an_index_for_torch_is_named_where_it_is_asked_for(course, released, tmp_path):
+    index, place = "https://wheels.example/cpu; touch gone", tmp_path / "autograder.zip"
+    done = release(course, "--gradescope", place, "--torch-index", index)
+    assert done.exit_code == 0, done.stderr
+    export = f"export PIP_EXTRA_INDEX_URL='{index}'\n"
+    assert export in (unpack(place, tmp_path / "named") / "setup.sh").read_text()
+    unnamed = unpack(released["gradescope.zip"], tmp_path / "unnamed") / "setup.sh"
+    assert "PIP_EXTRA_INDEX_URL" not in unnamed.read_text()
+    done = release(course, tmp_path / "student", "--torch-index", index)
+    assert done.exit_code == 2
+    assert "--gradescope" in done.stderr
 
 
 def test_a_right_answer(autograder):

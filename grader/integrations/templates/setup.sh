@@ -30,6 +30,8 @@ if ! python=$(find_python); then
     python=$("$root/uv/bin/uv" python find --managed-python @{ python }@)
 fi
 "$python" -m venv "$root/venv"
-# Of equal versions, pip takes the build of torch for the CPU alone.
-"$root/venv/bin/python" -m pip install --extra-index-url @{ torch_for_cpu }@ \
-    -c "$root/source/constraints.txt" "$root"/source/@{ wheel }@
+[% if torch_index %]
+# Of equal versions, pip takes the build of torch that this index has.
+export PIP_EXTRA_INDEX_URL=@{ torch_index | word }@
+[% endif %]
+"$root/venv/bin/python" -m pip install -c "$root/source/constraints.txt" "$root"/source/@{ wheel }@
