@@ -8,6 +8,7 @@ from statistics import StatisticsError, correlation, mean
 
 import msgspec
 
+from grader.batch.copies import copies
 from grader.batch.reading import Entry
 from grader.report.causes import reason
 from grader.report.changes import why_not_run
@@ -113,13 +114,10 @@ def concerns(entries: Sequence[Entry]) -> list[Concern]:
 
 def _copies(entries: Sequence[Entry]) -> list[Concern]:
     """Submissions that are the same to the letter, unless they are the untouched stub."""
-    same: dict[tuple[str, str], list[Entry]] = defaultdict(list)
-    for entry in entries:
-        digest = entry.report.submission.digest
-        if digest and entry.report.status == "graded":
-            same[entry.assignment, digest].append(entry)
     found = []
-    for alike in same.values():
+    for alike in copies(
+        entries, lambda one: (one.report.status, one.assignment, one.report.submission.digest)
+    ):
         # A group's work is graded once: its members have one report.
         gradings = {msgspec.json.encode(entry.report) for entry in alike}
         if len(gradings) > 1:

@@ -11,6 +11,7 @@ from statistics import mean, median
 import msgspec
 
 import grader
+from grader.batch.copies import copies
 from grader.batch.model import (
     AssignmentSummary,
     Copies,
@@ -185,14 +186,12 @@ def _misconceptions(results: Sequence[Result]) -> list[MisconceptionSummary]:
 
 def _copies(results: Sequence[Result]) -> list[Copies]:
     """Who handed in what is the same to the letter; a group's work is one result."""
-    same: dict[tuple[str, str], list[Result]] = defaultdict(list)
-    for result in results:
-        if result.status == "graded" and result.digest:
-            same[result.assignment, result.digest].append(result)
     return [
-        Copies(assignment=assignment, students=sorted(n for one in alike for n in one.students))
-        for (assignment, _), alike in same.items()
-        if len(alike) > 1
+        Copies(
+            assignment=alike[0].assignment,
+            students=sorted(name for one in alike for name in one.students),
+        )
+        for alike in copies(results, lambda one: (one.status, one.assignment, one.digest))
     ]
 
 

@@ -104,7 +104,7 @@ def _span(length: timedelta) -> str:
     days, minutes = divmod(minutes, 24 * 60)
     hours, minutes = divmod(minutes, 60)
     parts = ((days, "day"), (hours, "hour"), (minutes, "minute"))
-    return " ".join(f"{n} {word}" if n == 1 else f"{n} {word}s" for n, word in parts if n)
+    return " ".join(count(number, word) for number, word in parts if number)
 
 
 def results(report: AnyReport, metadata: Metadata) -> dict[str, Any]:

@@ -118,13 +118,22 @@ def causes(checks: Sequence[CheckResult], diagnoses: Sequence[Diagnosis] = ()) -
     return sorted(found.values(), key=lambda cause: (cause.status in _LAST, -cause.lost))
 
 
-def before_diagnoses(report: Report) -> int:
-    """How many of a report's causes come before its misconceptions, since they cost more."""
-    explained = {id for one in report.diagnosis for id in one.checks}
-    cost = _lost(check for check in report.checks if check.id in explained)
+def around_diagnoses(report: Report) -> tuple[list[Cause], list[Cause]]:
+    """The causes of a report: those to be told before its misconceptions, and those after.
+
+    Before come those that cost more than all that the misconceptions explain.
+    """
     found = causes(report.checks, report.diagnosis)
-    dearer = (c.lost > cost and not c.is_misconception and c.status not in _LAST for c in found)
-    return sum(1 for _ in takewhile(bool, dearer)) if explained else 0
+    explained = {id for one in report.diagnosis for id in one.checks}
+    if not explained:
+        return [], found
+    cost = _lost(check for check in report.checks if check.id in explained)
+
+    def is_dearer(cause: Cause) -> bool:
+        return cause.lost > cost and not cause.is_misconception and cause.status not in _LAST
+
+    before = list(takewhile(is_dearer, found))
+    return before, found[len(before) :]
 
 
 def _lost(checks: Iterable[CheckResult]) -> int:

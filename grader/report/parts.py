@@ -12,7 +12,7 @@ from grader.report import matrix, safe
 from grader.report.causes import Cause
 from grader.report.model import Audience, CheckResult, Evidence, Output, Report, Status
 from grader.report.page import Page
-from grader.report.words import WORDS, count
+from grader.report.words import WORDS, count, most_likely
 
 _PRINTED_LINES = 20
 _DETAIL_LINES = 40
@@ -28,7 +28,7 @@ def say_diagnoses(page: Page, report: Report) -> None:
     if not diagnoses:
         return
     page.blank()
-    page.heading("Most likely misconception" + ("s" if len(diagnoses) > 1 else ""))
+    page.heading(most_likely(diagnoses))
     for number, diagnosis in enumerate(diagnoses):
         if number:
             page.blank()

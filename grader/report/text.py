@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from grader.report.causes import before_diagnoses, causes, failed
+from grader.report.causes import around_diagnoses, causes, failed
 from grader.report.model import (
     Audience,
     CheckResult,
@@ -116,15 +116,14 @@ def _title(page: Page, report: Report) -> None:
 
 def _checks(page: Page, checks: Sequence[CheckResult], report: Report | None = None) -> None:
     """What is wrong, the dearest first, with the misconceptions of ``report``; then the rest."""
-    found = causes(checks, report.diagnosis if report else ())
+    before, after = around_diagnoses(report) if report else ([], causes(checks))
     shown: list[Evidence] = []
-    before = before_diagnoses(report) if report else 0
-    for cause in found[:before]:
+    for cause in before:
         page.blank()
         say_cause(page, cause, shown)
     if report is not None:
         say_diagnoses(page, report)
-    for cause in found[before:]:
+    for cause in after:
         page.blank()
         say_cause(page, cause, shown)
     if checks:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grader.report.causes import before_diagnoses, causes, failed
+from grader.report.causes import Cause, around_diagnoses, failed
 from grader.report.changes import Changes, changes, could_run
 from grader.report.model import Report
 from grader.report.page import Page
@@ -28,12 +28,13 @@ def show_verdict(page: Page, report: Report, before: Report | None, *, aside: st
         return
     if change is not None:
         _changes(page, change)
-    if before_diagnoses(report):
-        _first_to_mend(page, report)
+    dearer, others = around_diagnoses(report)
+    if dearer:
+        _first_to_mend(page, report, [*dearer, *others])
         say_diagnoses(page, report)
     else:
         say_diagnoses(page, report)
-        _first_to_mend(page, report)
+        _first_to_mend(page, report, others)
 
 
 def _changes(page: Page, change: Changes) -> None:
@@ -51,9 +52,8 @@ def _changes(page: Page, change: Changes) -> None:
         page.say("No check passes or fails that did not before.", indent=2)
 
 
-def _first_to_mend(page: Page, report: Report) -> None:
+def _first_to_mend(page: Page, report: Report, found: list[Cause]) -> None:
     """The first cause with all that belongs to it, and the titles of the others."""
-    found = causes(report.checks, report.diagnosis)
     if not found or report.status == "not-gradable":
         return
     page.blank()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-from grader.report.model import CourseReport, Report, Score, Status
+from grader.report.model import CourseReport, Diagnosis, Report, Score, Status
 
 WORDS = {
     Status.PASSED: "ok",
@@ -25,6 +25,11 @@ NO_SCORE: Final = "no score"
 def count(number: float, thing: str) -> str:
     """``3 points``, ``1 point``, ``0 points``."""
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
+def most_likely(diagnoses: Sequence[Diagnosis]) -> str:
+    """The heading over a report's misconceptions."""
+    return f"Most likely misconception{'s' if len(diagnoses) > 1 else ''}"
 
 
 def points(score: Score) -> str:

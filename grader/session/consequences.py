@@ -9,7 +9,7 @@ import math
 import re
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -57,13 +57,13 @@ def with_consequences(
     faults = [fault for _, fault in found]
     complete = all(diagnosis.complete for diagnosis, _ in found)
     deadline = time.process_time() + seconds
-    benches = {
-        fault.slug: SourceBench(assignment, source, seed=seed)
-        for fault, source in _sources(faults, catalogue)
-    }
-    together = None
-    if len(faults) > 1 and (source := catalogue.build(*faults)) is not None:
-        together = SourceBench(assignment, source, seed=seed)
+
+    def bench(*edits: Fault) -> SourceBench | None:
+        source = catalogue.build(*edits)
+        return None if source is None else SourceBench(assignment, source, seed=seed)
+
+    benches = {fault.slug: made for fault in faults if (made := bench(fault)) is not None}
+    together = bench(*faults) if len(faults) > 1 else None
     explained: dict[str, list[Failure]] = {fault.slug: [] for fault in faults}
     for failure in failures:
         if time.process_time() > deadline or not _can_run(failure):
@@ -90,13 +90,6 @@ def _typical_first(failures: Sequence[Failure], fault: Fault) -> list[Failure]:
     return sorted(
         failures, key=lambda one: (-cost[one.outcome.status], one.check.family not in fault.fails)
     )
-
-
-def _sources(faults: Sequence[Fault], catalogue: Catalogue) -> Iterator[tuple[Fault, str]]:
-    for fault in faults:
-        source = catalogue.build(fault)
-        assert source is not None
-        yield fault, source
 
 
 def _fault(

@@ -22,7 +22,6 @@ from grader.report.model import (
     CheckResult,
     Diagnosis,
     Report,
-    Status,
     Visibility,
 )
 from grader.sandbox import pages
@@ -190,16 +189,13 @@ class _Run(Checks):
             raise self._fault or fault from None
         bench = self._bench
         outcomes = outcomes_by_case(self._json_report)
-        failed = any(
-            outcome.status in (Status.FAILED, Status.ERROR) and not outcome.unusable
-            for outcome in outcomes.values()
-        )
+        failures = self._failures(outcomes)
         exhibits: list[Exhibit] = []
-        if bench is not None and failed and self._assignment.reference is not None:
+        if bench is not None and failures and self._assignment.reference is not None:
             with contextlib.suppress(OutOfTime, SubmissionUnusable, WorkerLost):
                 exhibits = collect_exhibits(bench, self._demonstrations)
                 if self._hidden_module is not None:
-                    self._diagnose(bench, self._hidden_module, self._failures(outcomes))
+                    self._diagnose(bench, self._hidden_module, failures)
             bench.discard()
         return score(self._expected, outcomes, exhibits, self._diagnosis)
 
@@ -220,7 +216,7 @@ class _Run(Checks):
         return [
             Failure(id=entry.id, outcome=outcome, cases=[self._cases[case] for case in entry.cases])
             for entry, outcome in found
-            if outcome.status in (Status.FAILED, Status.ERROR) and not outcome.unusable
+            if outcome.is_wrong
         ]
 
     def pytest_json_modifyreport(self, json_report: dict[str, Any]) -> None:

@@ -52,6 +52,11 @@ class Outcome(msgspec.Struct, kw_only=True):
         return self.status is Status.PASSED
 
     @property
+    def is_wrong(self) -> bool:
+        """Whether what the student's code does was looked at, and is not right."""
+        return not self.unusable and self.status in (Status.FAILED, Status.ERROR)
+
+    @property
     def may_improve(self) -> bool:
         """Whether a fresh worker could give another outcome."""
         return not self.unusable and self.status not in (

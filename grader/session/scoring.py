@@ -58,7 +58,7 @@ def score(
     for entry in by_depth(expected):
         outcome = worst(entry, outcomes)
         pictures: list[Evidence] = []
-        if outcome.status in (Status.FAILED, Status.ERROR) and not outcome.unusable:
+        if outcome.is_wrong:
             pictures = _choose(entry.check, exhibits)
         cause = roots.get(entry.id)
         if cause is None and not outcome.passed and (key := _cause(outcome)):

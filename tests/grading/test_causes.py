@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.report.causes import before_diagnoses, causes
+from grader.report.causes import around_diagnoses, causes
 from grader.report.model import Report, Status
 
 from .conftest import ROOT, SUBMISSIONS
@@ -76,4 +76,4 @@ def test_a_crash_nearly_everywhere_comes_before_a_misconception_worth_little(gra
     first = causes(report.checks, report.diagnosis)[0]
     assert first.status is Status.ERROR
     assert "bias" in first.locations[0].text
-    assert not report.diagnosis or before_diagnoses(report) == 1
+    assert not report.diagnosis or len(around_diagnoses(report)[0]) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from grader.report import safe
-from grader.report.causes import Cause, before_diagnoses, causes
+from grader.report.causes import Cause, around_diagnoses
 from grader.report.formats.items import reports
 from grader.report.formats.registry import LOG, AnyReport, Format
 from grader.report.model import Report
@@ -17,13 +17,12 @@ def _annotations(report: Report) -> Iterator[str]:
         yield _command(report.message, title=title)
         return
     main = report.submission.files[0].name if report.submission.files else ""
-    found = causes(report.checks, report.diagnosis)
-    first = before_diagnoses(report)
-    yield from (_cause(report, cause, main) for cause in found[:first])
+    before, after = around_diagnoses(report)
+    yield from (_cause(report, cause, main) for cause in before)
     for diagnosis in report.diagnosis:
         said = f"{diagnosis.message}\nHint: {diagnosis.hint}"
         yield _command(said, title=f"Most likely misconception in {title}", **_place(report, main))
-    yield from (_cause(report, cause, main) for cause in found[first:])
+    yield from (_cause(report, cause, main) for cause in after)
 
 
 def _cause(report: Report, cause: Cause, main: str) -> str:

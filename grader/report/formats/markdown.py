@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from grader.report import matrix, safe
-from grader.report.causes import Cause, before_diagnoses, causes, failed
+from grader.report.causes import Cause, around_diagnoses, failed
 from grader.report.formats.items import reports
 from grader.report.formats.registry import AnyReport, Format
 from grader.report.model import CourseReport, Evidence, Report
-from grader.report.words import NO_SCORE, grade, has_score, lateness
+from grader.report.words import NO_SCORE, grade, has_score, lateness, most_likely
 
 _WIDTH = 90
 
@@ -42,16 +42,16 @@ def _report(report: Report, level: str) -> Iterator[str]:
     yield _paragraph(lateness(report))
     yield _paragraph(report.message)
     yield "\n".join(f"- {safe.markdown(note)}" for note in report.notes)
-    found, first = causes(report.checks, report.diagnosis), before_diagnoses(report)
-    for cause in found[:first]:
+    before, after = around_diagnoses(report)
+    for cause in before:
         yield from _cause(cause, level)
     if report.diagnosis:
-        yield f"{level}# Most likely misconception{'s' * (len(report.diagnosis) > 1)}"
+        yield f"{level}# {most_likely(report.diagnosis)}"
     for diagnosis in report.diagnosis:
         yield f"**{safe.markdown(diagnosis.message)}**"
         yield _labelled("The belief behind it", diagnosis.belief)
         yield _labelled("Hint", diagnosis.hint)
-    for cause in found[first:]:
+    for cause in after:
         yield from _cause(cause, level)
     if report.checks:
         rows = [

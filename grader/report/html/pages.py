@@ -12,7 +12,7 @@ import jinja2
 from markupsafe import Markup
 
 from grader.report import safe
-from grader.report.words import NO_SCORE, WORDS, count, grade, has_score, lateness
+from grader.report.words import NO_SCORE, WORDS, count, grade, has_score, lateness, most_likely
 
 
 def render(template: str, *, script: str = "", **values: Any) -> bytes:
@@ -50,7 +50,12 @@ def _environment() -> jinja2.Environment:
     environment.filters["lines"] = safe.lines
     environment.filters["count"] = count
     environment.globals.update(
-        words=WORDS, grade=grade, has_score=has_score, no_score=NO_SCORE, lateness=lateness
+        words=WORDS,
+        grade=grade,
+        has_score=has_score,
+        no_score=NO_SCORE,
+        lateness=lateness,
+        most_likely=most_likely,
     )
     return environment
 

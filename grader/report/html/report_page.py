@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from grader.report.causes import Cause, before_diagnoses, causes, failed
+from grader.report.causes import Cause, around_diagnoses, failed
 from grader.report.html.exhibits import Exhibit, exhibit
 from grader.report.html.pages import render
 from grader.report.model import Audience, CheckResult, CourseReport, Report, Status
@@ -47,11 +47,8 @@ class ReportView:
     """The checks that have not failed."""
     exhibits: list[Exhibit]
     """What they have to show all the same, such as the losses of a training."""
-
-    @property
-    def crash_first(self) -> bool:
-        """Whether a cause that costs more than the misconceptions is to be mended before them."""
-        return before_diagnoses(self.report) > 0
+    crash_first: bool
+    """Whether a cause that costs more than the misconceptions is to be mended before them."""
 
     @property
     def passed(self) -> int:
@@ -81,7 +78,8 @@ def page(report: Report | CourseReport, *, name: str = "", back: str = "") -> by
 def _view(report: Report) -> ReportView:
     shown: list[Exhibit] = []
     views = []
-    for cause in causes(report.checks, report.diagnosis):
+    before, after = around_diagnoses(report)
+    for cause in (*before, *after):
         found = [exhibit(evidence) for evidence in cause.evidence[:_MOST_EVIDENCE]]
         behind = [exhibit(evidence) for check in cause.explained for evidence in check.evidence]
         new = _distinct([*found, *(one for one in behind if one.telling)], shown)
@@ -93,6 +91,7 @@ def _view(report: Report) -> ReportView:
         views,
         fine,
         [exhibit(evidence) for check in fine for evidence in check.evidence],
+        bool(before),
     )
 
 
