@@ -16,6 +16,30 @@ if TYPE_CHECKING:
 
 pytest_plugins = ["pytester"]
 
+LONGEST = frozenset(
+    {
+        "test_attacks.py",
+        "test_cluster.py",
+        "test_elsewhere.py",
+        "test_endings.py",
+        "test_expected.py",
+        "test_lasting.py",
+        "test_nbgrader.py",
+        "test_readme.py",
+    }
+)
+"""Begun first: one of them at the end would keep one core waiting for the other."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # pytest-xdist would begin with the files that have most tests, which are the quick ones.
+    config.option.loadscopereorder = False
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.path.name not in LONGEST)
+
+
 hypothesis.settings.register_profile("grader", deadline=None, database=None)
 hypothesis.settings.load_profile("grader")
 
