@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -65,9 +66,24 @@ def _pytest(*arguments: str, plugin: Any) -> tuple[int, str]:
         contextlib.redirect_stdout(printed),
         contextlib.redirect_stderr(printed),
         _no_other_plugins(),
+        _no_bytecode(),
     ):
         code = pytest.main([*_ARGUMENTS, *arguments], plugins=plugins)
     return code, printed.getvalue()
+
+
+@contextlib.contextmanager
+def _no_bytecode() -> Iterator[None]:
+    """Leave no compiled suite behind: it would still be taken for a suite of its size and second.
+
+    A suite that is saved twice within a second, as scripts do, would go on being graded as it was.
+    """
+    before = sys.dont_write_bytecode
+    sys.dont_write_bytecode = True
+    try:
+        yield
+    finally:
+        sys.dont_write_bytecode = before
 
 
 @contextlib.contextmanager

@@ -26,7 +26,7 @@ from grader.session.protocol import Job
 MOST_TEMPLATES = 16
 
 Key: TypeAlias = tuple[str, str, bool]
-Stamp: TypeAlias = tuple[tuple[str, int, int], ...]
+Stamp: TypeAlias = tuple[tuple[str, int, int, int], ...]
 
 _jobs: msgspec.msgpack.Decoder[Job] = msgspec.msgpack.Decoder(Job)
 _READY, _WELL, _BADLY = b"r", b"w", b"b"
@@ -165,7 +165,7 @@ def sources(course: Path) -> list[Path]:
     return [course / "assignments", course / "solutions", course / "tests" / "hidden"]
 
 
-def _files(folder: str) -> Iterator[tuple[str, int, int]]:
+def _files(folder: str) -> Iterator[tuple[str, int, int, int]]:
     try:
         with os.scandir(folder) as entries:
             listed = sorted(entries, key=lambda entry: entry.name)
@@ -181,4 +181,4 @@ def _files(folder: str) -> Iterator[tuple[str, int, int]]:
             yield from _files(entry.path)
         elif entry.name != stub:
             status = entry.stat()
-            yield entry.path, status.st_mtime_ns, status.st_size
+            yield entry.path, status.st_mtime_ns, status.st_ctime_ns, status.st_size

@@ -124,13 +124,23 @@ def test_components(processes, component, path):
 
 
 def test_a_changed_course_is_noticed(processes, tmp_path):
-    course = make_course(tmp_path / "course")
-    reference = course / "solutions" / "scale" / "scale.py"
-    job = Job(submission=str(reference), course=str(course), assignment="scale", seed=SEED)
-    before = processes[0].grade(job)
-    suite = course / "tests" / "hidden" / "test_scale.py"
-    suite.write_text(suite.read_text("utf-8").replace("points=3", "points=7"), "utf-8")
-    assert processes[0].grade(job).score.possible == before.score.possible + 4
+    """Also when the file has the size and the time that it had, as when a script saves it twice."""
+    for number, process in enumerate(processes):
+        course = make_course(tmp_path / str(number))
+        reference = course / "solutions" / "scale" / "scale.py"
+        job = Job(
+            submission=str(reference),
+            course=str(course),
+            assignment="scale",
+            seed=SEED,
+            repeated=True,
+        )
+        suite = course / "tests" / "hidden" / "test_scale.py"
+        saved = suite.stat()
+        before = process.grade(job)
+        suite.write_text(suite.read_text("utf-8").replace("points=3", "points=7"), "utf-8")
+        os.utime(suite, ns=(saved.st_atime_ns, saved.st_mtime_ns))
+        assert process.grade(job).score.possible == before.score.possible + 4
 
 
 class TestWhatIsRequired:
