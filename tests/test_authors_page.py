@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import tomllib
 from pathlib import Path
 
@@ -13,7 +14,9 @@ import pytest
 import grader.suite
 from grader.cli.main import grade
 from grader.course.families import FAMILIES
+from grader.course.loading import load_course
 from grader.course.model import Limits
+from grader.session.cases import SourceBench, collect, reference_source, run_checks
 from grader.session.draw import Draw
 
 ROOT = Path(__file__).parents[1]
@@ -34,13 +37,40 @@ def test_lists_are_complete():
     assert listed("what kind of property it is: ", "\n- **points**") == set(FAMILIES)
     assert listed("changes\nwhat a submission may take: ", "\n\n") == set(Limits.__struct_fields__)
     drawn = {name for name in vars(Draw) if not name.startswith("_")}
-    assert listed("repeated by the run's seed: ", " |") == drawn
+    assert set(re.findall(r"`draw\.(\w+)\(", PAGE)) == drawn
 
 
 def test_every_assertion_that_is_named_exists():
     named = set(re.findall(r"\b(assert_\w+|CheckFailure)\b", PAGE))
     assert named
     assert named <= set(grader.suite.__all__)
+
+
+def test_example_of_a_check_does_what_it_says(tmp_path):
+    """A reference without its mask fails it."""
+    for folder in ("assignments", "solutions"):
+        shutil.copytree(ROOT / folder / "sliding_window", tmp_path / folder / "sliding_window")
+    (tmp_path / "assignments" / "course.toml").write_text('title = "A copy"\n', "utf-8")
+    hidden = tmp_path / "tests" / "hidden"
+    hidden.mkdir(parents=True)
+    example, *_ = blocks("python")
+    (hidden / "test_sliding_window.py").write_text(example, "utf-8")
+    assignment = load_course(tmp_path).assignments["sliding_window"]
+    cases = [case for case in collect(assignment) if case.check_id == "no_leak"]
+    assert len(cases) == 3
+    right = reference_source(assignment)
+    leaks = right.replace("scores = scores.masked_fill(~allowed, -math.inf)", "")
+    assert leaks != right
+    passed = [
+        run_checks(cases, SourceBench(assignment, source, seed=1))["no_leak"].passed
+        for source in (right, leaks)
+    ]
+    assert passed == [True, False]
+
+
+def test_examples_are_python():
+    for block in blocks("python"):
+        compile(block, "authors.md", "exec")
 
 
 @pytest.mark.parametrize("command", [line for block in blocks("sh") for line in block.splitlines()])

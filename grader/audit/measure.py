@@ -16,10 +16,11 @@ from grader.audit.model import (
 )
 from grader.audit.mutants import Equivalents, Mutant, make_mutants
 from grader.audit.parallel import spread
-from grader.course.model import Assignment
+from grader.course.model import Assignment, CourseError
 from grader.diagnosis.catalogue import Catalogue, Fault
 from grader.report.model import Status
 from grader.report.words import count
+from grader.sandbox import loading
 from grader.session.cases import Case, SourceBench, collect, reference_source, run_checks
 from grader.session.outcomes import Outcome
 
@@ -82,6 +83,7 @@ class _Measure:
         self._source = reference_source(assignment)
         self._catalogue = Catalogue(assignment)
         self._equivalents = Equivalents(assignment)
+        _require_exports(assignment)
         self.checks = {
             case.check_id: CheckEntry(
                 id=case.check_id,
@@ -226,6 +228,21 @@ class _Measure:
 
     def _families(self, checks: set[str]) -> set[str]:
         return {self.checks[check].family for check in checks}
+
+
+def _require_exports(assignment: Assignment) -> None:
+    """Raise CourseError if the stub or the reference lacks what the assignment declares."""
+    for path in (assignment.stub, assignment.reference):
+        if path is None:
+            continue
+        try:
+            module = loading.load(str(path), "grader_variant")
+        except Exception as error:
+            words = f"{path} cannot be imported: {type(error).__name__}: {error}"
+            raise CourseError(words) from None
+        for name in assignment.exports:
+            if not hasattr(module, name):
+                raise CourseError(f"{path} defines no {name}, which assignment.toml declares")
 
 
 def _failed(outcomes: Outcomes) -> set[str]:

@@ -66,6 +66,10 @@ class SuiteFault(GraderFault):
     """The suite cannot be run at all, whoever's submission it is."""
 
 
+class UndeclaredExport(SuiteFault, AttributeError):
+    """A suite asks for an export that ``assignment.toml`` does not declare."""
+
+
 class SubmissionUnusable(Exception):
     """The submission could not be imported, so that no check can run."""
 

@@ -8,7 +8,7 @@ from grader.course.model import Export, Signature
 from grader.report.words import nearest
 from grader.sandbox.errors import ProtocolError
 from grader.session.calls import Exchange, RemoteObject
-from grader.session.errors import CheckFailure
+from grader.session.errors import CheckFailure, UndeclaredExport
 from grader.session.modules import RemoteModule
 from grader.session.returns import check_returned
 from grader.session.transport import Transport
@@ -31,7 +31,9 @@ class Student:
         if name not in self._exports:
             near = nearest(name, self._exports)
             suggestion = f"; did you mean {near}?" if near else ""
-            raise AttributeError(f"the assignment declares no export {name}{suggestion}")
+            raise UndeclaredExport(
+                f"a suite calls {name}, but assignment.toml declares no such export{suggestion}"
+            )
         return RemoteFunction(self._transport, name, self._exports[name])
 
 

@@ -197,6 +197,31 @@ def test_a_broken_catalogue_is_wrong_usage(tmp_path: Path) -> None:
     assert "Traceback" not in result.output
 
 
+@pytest.mark.parametrize(
+    ("file", "old", "new", "complaint"),
+    [
+        ("assignments/scale/scale.py", "def scale(", "def scaled(", "scale.py defines no scale"),
+        ("solutions/scale/scale.py", "def scale(", "def scaled(", "scale.py defines no scale"),
+        ("solutions/scale/scale.py", "def scale(", "def scale(:", "cannot be imported"),
+        ("tests/hidden/test_scale.py", "student.scale(", "student.scales(", "did you mean scale?"),
+        ("tests/hidden/test_scale.py", "reference.scale(", "reference.scales(", "a suite calls"),
+    ],
+)
+def test_half_a_change_is_named_by_its_file(
+    tmp_path: Path, file: str, old: str, new: str, complaint: str
+) -> None:
+    course = make_course(tmp_path)
+    text = (course / file).read_text("utf-8")
+    assert old in text
+    (course / file).write_text(text.replace(old, new), "utf-8")
+
+    result = audit(course)
+
+    assert result.exit_code == 2
+    assert complaint in result.output
+    assert "Traceback" not in result.output
+
+
 def test_shared_faults_are_inherited_changed_and_left_out(tmp_path: Path) -> None:
     course = make_course(
         tmp_path,

@@ -134,12 +134,20 @@ class TestOneBatch:
         assert batch(write(tmp_path / "in", {"a.txt": "", "b/c.txt": ""})).exit_code == 2
         assert batch(tmp_path / "in", "--assignment", "sale").exit_code == 2
 
-    def test_wrong_course(self, batch, course, tmp_path):
+    @pytest.mark.parametrize(
+        ("old", "new"),
+        [
+            ("import torch", "import nothing_of_that_name"),
+            ("student.scale(", "student.nothing_of_that_name("),
+        ],
+    )
+    def test_wrong_course(self, batch, course, tmp_path, old, new):
         folder = write(tmp_path / "in", {"ann.py": right()})
         suite = course / "tests" / "hidden" / "test_scale.py"
         text = suite.read_text()
+        assert old in text
         try:
-            suite.write_text("import nothing_of_that_name\n")
+            suite.write_text(text.replace(old, new))
             done = batch(folder, "--jobs", 1)
         finally:
             suite.write_text(text)
