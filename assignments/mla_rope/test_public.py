@@ -31,6 +31,7 @@ EXAMPLE_WEIGHTS = {
 }
 # The first token may see both, as far as a mask can allow that; the second itself.
 OWN_AND_LATER = torch.tensor([[True, True], [False, True]])
+FOUR_MASK = torch.tensor([[1, 1, 1, 1], [1, 1, 1, 1], [1, 0, 1, 1], [0, 1, 0, 1]]).bool()
 TWO_HEADS_SIZES = {
     "embed_dim": 6,
     "num_heads": 2,
@@ -65,12 +66,16 @@ def example_module(student):
 
 
 def two_heads_module(student):
-    """Its weights are sines of whole numbers, so that anybody can make them again."""
+    return with_weights(student, TWO_HEADS_SIZES, sines(TWO_HEADS_SHAPES))
+
+
+def sines(shapes):
+    """Matrices of sines of whole numbers, so that anybody can make them again."""
     matrices = {}
-    for place, (name, (rows, columns)) in enumerate(TWO_HEADS_SHAPES.items()):
+    for place, (name, (rows, columns)) in enumerate(shapes.items()):
         numbers = 100 * place + torch.arange(1.0, 1.0 + rows * columns)
         matrices[name] = numbers.sin().reshape(rows, columns)
-    return with_weights(student, TWO_HEADS_SIZES, matrices)
+    return matrices
 
 
 def example_tokens():
@@ -168,6 +173,33 @@ def show_worked_example(student):
     return {"c_kv": c_kv, "k_rope": k_rope, "output": output}
 
 
+def weights(student, **mask):
+    """(H, T, S): the weights of both heads, which values that tell the tokens' places show."""
+    sizes = {"embed_dim": 8, "num_heads": 2, "head_dim": 4, "rope_dim": 2}
+    sizes |= {"q_latent_dim": 5, "kv_latent_dim": 8}
+    shapes = {"W_DQ": (5, 8), "W_UQ": (8, 5), "W_QR": (4, 5), "W_UK": (8, 8), "W_KR": (2, 8)}
+    places = torch.zeros(4, 8)
+    places[:, 4:] = torch.eye(4)
+    matrices = sines(shapes)
+    matrices |= {"W_DKV": torch.eye(8), "W_UV": torch.cat((places, places)), "W_o": torch.eye(8)}
+    tokens = torch.cat((four_tokens()[..., :4], torch.eye(4)[None]), dim=-1)
+    output = with_weights(student, sizes, matrices)(tokens, **mask)
+    return output[0].reshape(4, 2, 4).transpose(0, 1)
+
+
+@demonstration(
+    "the weights of both heads, read off where each value shows its place",
+    about=("row-sum", "wrong-axis", "causal-leak"),
+)
+def show_weights(student):
+    return {"weights": weights(student)}
+
+
+@demonstration("the weights of both heads with a mask", about=("mask",))
+def show_weights_with_a_mask(student):
+    return {"weights": weights(student, mask=FOUR_MASK.clone())}
+
+
 @demonstration("the worked example, one token and then the other")
 def show_worked_example_in_two_steps(student):
     module, tokens = example_module(student), example_tokens()
@@ -198,8 +230,7 @@ def show_two_steps(student):
 
 @demonstration("two heads, four tokens and a mask", about=("mask",))
 def show_mask(student):
-    mask = torch.tensor([[1, 1, 1, 1], [1, 1, 1, 1], [1, 0, 1, 1], [0, 1, 0, 1]]).bool()
-    return {"output": two_heads_module(student)(four_tokens(), mask=mask)}
+    return {"output": two_heads_module(student)(four_tokens(), mask=FOUR_MASK.clone())}
 
 
 @demonstration("which inputs the gradient reaches")

@@ -10,11 +10,29 @@ OTHER_ONE = torch.tensor([[False, True], [True, False]])
 LOOKS_AT_OTHER = torch.tensor([[[3.0, -1.0, 1.0, -3.0], [4.0, 2.0, -2.0, -4.0]]])
 TOKENS = torch.tensor([[0, 3, 1, 2]])
 SIZES = {"embed_dim": 4, "num_heads": 2, "ffn_dim": 3}
+OTHERS = torch.tensor([[1, 0, 1, 0], [0, 1, 0, 1], [1, 1, 0, 0], [0, 0, 1, 1]]).bool()
+# A column that is always 1, three that differ, and four that tell each token's place. All rows have
+# the mean 0 and the variance 2.
+PLACES = torch.tensor(
+    [
+        [
+            [1.0, 1.0, -1.0, -1.0, 3.0, -1.0, -1.0, -1.0],
+            [1.0, -1.0, 1.0, -1.0, -1.0, 3.0, -1.0, -1.0],
+            [1.0, -1.0, -1.0, 1.0, -1.0, -1.0, 3.0, -1.0],
+            [1.0, 1 / 3, 1 / 3, -5 / 3, -1.0, -1.0, -1.0, 3.0],
+        ]
+    ]
+)
 
 
 def example_block(student):
     """The block of the worked example: it adds the plain average of the normed tokens it sees."""
-    block = student.TransformerBlock(**SIZES).eval()
+    return block_with(student, SIZES, W_v=torch.eye(4), W_o=torch.eye(4))
+
+
+def block_with(student, sizes, **matrices):
+    """A block with these matrices for attention, and zeros for the others and for ``ffn``."""
+    block = student.TransformerBlock(**sizes).eval()
     with torch.no_grad():
         attention = {}
         for name, parameter in block.named_parameters():
@@ -24,11 +42,13 @@ def example_block(student):
                 attention[".".join(name.split(".")[-2:])] = parameter
                 attention[name.split(".")[-1]] = parameter
         if "in_proj_weight" in attention:
-            attention["in_proj_weight"][8:] = torch.eye(4)
-            attention["out_proj.weight"].copy_(torch.eye(4))
+            for part, name in enumerate(("W_q", "W_k", "W_v")):
+                if name in matrices:
+                    attention["in_proj_weight"].chunk(3)[part].copy_(matrices[name])
+            attention["out_proj.weight"].copy_(matrices["W_o"])
         elif "W_v.weight" in attention:
-            attention["W_v.weight"].copy_(torch.eye(4))
-            attention["W_o.weight"].copy_(torch.eye(4))
+            for name, matrix in matrices.items():
+                attention[f"{name}.weight"].copy_(matrix)
         else:
             raise CheckFailure(
                 "The example needs a part called attention: nn.MultiheadAttention, or a module of "
@@ -106,6 +126,36 @@ def show_two_tokens(student):
 @demonstration("two tokens and a mask", about=("mask",))
 def show_mask(student):
     return {"output": example_block(student)(X, mask=OTHER_ONE)}
+
+
+def weights(student, **mask):
+    """(H, T, S): what each head of a block reads, where the values are the tokens' places."""
+    spread = (2.0 + 1e-5) ** 0.5  # of a row, as nn.LayerNorm takes it
+    places = torch.zeros(4, 8)
+    places[:, 0] = 1.0
+    places[:, 4:] = torch.eye(4)
+    block = block_with(
+        student,
+        {"embed_dim": 8, "num_heads": 2, "ffn_dim": 3},
+        W_q=torch.eye(8).roll(1, 0),
+        W_k=torch.eye(8),
+        W_v=torch.cat((places, places)) * spread / 4,
+        W_o=torch.eye(8),
+    )
+    return (block(PLACES, **mask) - PLACES)[0].reshape(4, 2, 4).transpose(0, 1)
+
+
+@demonstration(
+    "the weights of both heads, read off where each value shows its place",
+    about=("row-sum", "wrong-axis", "causal-leak"),
+)
+def show_weights(student):
+    return {"weights": weights(student)}
+
+
+@demonstration("the weights of both heads with a mask", about=("mask",))
+def show_weights_with_a_mask(student):
+    return {"weights": weights(student, mask=OTHERS.clone())}
 
 
 @demonstration("which logits move")

@@ -38,9 +38,9 @@ def check(
 
     ``title`` is the property in plain words, ``hint`` a question or a place to look; students see
     both, whether or not they may see the check. ``shows`` names the demonstration of the public
-    suite whose numbers illustrate a failure; by default it is the first on which they differ, of
-    those about the family before all others. A parametrised check earns its points when every case
-    passes. Raises ValueError for an unknown family.
+    suite whose numbers illustrate a failure; where they do not differ on it, or none is named, it
+    is the first on which they do, of those about the family before all others. A parametrised check
+    earns its points when every case passes. Raises ValueError for an unknown family.
     """
     depth(family)
     if points < 0 or not title.strip():

@@ -67,7 +67,9 @@ def _differences(bench: Bench, title: str, run: Run) -> list[Evidence]:
         return []
     except Exception as error:
         outcome = outcome_of(error, bench.submission)
-        words = " ".join(part for part in (outcome.message, outcome.detail) if part)
+        # Of another error the detail is a traceback of the demonstration, not of their code.
+        told = isinstance(error, StudentError | CheckFailure)
+        words = " ".join(part for part in (outcome.message, outcome.detail * told) if part)
         name, wanted = next(iter(expected.items()))
         return [
             Evidence(demonstration=title, name=name, yours=words, expected=plain_numbers(wanted))

@@ -144,12 +144,10 @@ def _public_details(expected: list[Expected], outcomes: dict[str, Outcome]) -> d
 
 
 def _choose(check: Check, exhibits: Sequence[Exhibit]) -> list[Evidence]:
-    """The differences of the demonstration that the check names.
+    """The differences of the first demonstration that shows any.
 
-    By default they are those of the first that shows any, of those about the check's family before
-    all others.
+    First comes the one that the check names, then those about its family, then all others.
     """
-    if check.shows is not None:
-        exhibits = [one for one in exhibits if one.demonstration.title == check.shows]
+    named = [one for one in exhibits if one.demonstration.title == check.shows]
     about = [one for one in exhibits if check.family in one.demonstration.about]
-    return next((one.evidence for one in [*about, *exhibits] if one.evidence), [])
+    return next((one.evidence for one in [*named, *about, *exhibits] if one.evidence), [])

@@ -199,7 +199,6 @@ def test_every_matrix_is_trained(student, draw):
     points=2,
     title="Each token shares out exactly 1 among the tokens it may see",
     hint="Over which axis is softmax taken, and is anything changed after it?",
-    shows="two heads and four tokens",
 )
 def test_rows_sum_to_one(student, draw):
     x, matrices = showing(draw)
@@ -211,7 +210,6 @@ def test_rows_sum_to_one(student, draw):
     points=1,
     title="The weights are normalised over the keys and over no other axis",
     hint="A query shares out 1 among the keys. Which axis are the keys on?",
-    shows="two heads and four tokens",
 )
 def test_normalised_over_the_keys(student, draw):
     x, matrices = showing(draw)
@@ -310,7 +308,6 @@ def test_heads_are_joined_in_order(student, draw):
     points=2,
     title="No token sees a later one, without any mask being passed",
     hint="Change the last token. Which outputs may move?",
-    shows="two heads and four tokens",
 )
 def test_no_leak(student, draw):
     module = loaded(student, drawn(draw))
@@ -379,7 +376,6 @@ def assert_allowed(weights, allowed):
     points=2,
     title="A mask (T, S) blocks further keys, and never allows a later one",
     hint="A key has to be allowed by the mask and by causality. Which operator is that?",
-    shows="two heads, four tokens and a mask",
 )
 @pytest.mark.parametrize("kind", ["ragged", "everything", "all-but-one"])
 def test_mask_for_all(student, draw, kind):
@@ -404,7 +400,6 @@ def test_mask_for_all(student, draw, kind):
     points=2,
     title="A mask (B, T, S) has its own rows for each item, the same for all heads",
     hint="Scores are (B, H, T, S). Which axis does the mask's first one meet?",
-    shows="two heads, four tokens and a mask",
 )
 @pytest.mark.parametrize("batch", [B, H], ids=["B<H", "B=H"])
 def test_mask_of_each_item(student, draw, batch):

@@ -262,7 +262,6 @@ def test_attention_is_not_over_the_batch(student, draw):
     points=2,
     title="In a mask True means allowed",
     hint="What does True mean in the attn_mask of nn.MultiheadAttention? Read its documentation.",
-    shows="two tokens and a mask",
 )
 @pytest.mark.parametrize("mode", ["evaluating", "training"])
 def test_mask_meaning(student, draw, mode):
@@ -302,7 +301,6 @@ def test_mask_replaces_the_causal_one(student, draw):
     points=3,
     title="Without a mask a block is causal: a token sees itself and all earlier tokens",
     hint="Write the mask of four tokens on paper: who may see whom? Now print yours.",
-    shows="two tokens",
 )
 @pytest.mark.parametrize("mode", ["evaluating", "training"])
 def test_block_is_causal(student, draw, mode):
