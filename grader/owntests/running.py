@@ -24,8 +24,9 @@ from grader.owntests.messages import (
     ToTrusted,
 )
 from grader.sandbox.client import ForkServer, Worker
+from grader.sandbox.commands import Confinement
 from grader.sandbox.errors import WorkerLost, WorkerTimeout
-from grader.sandbox.messages import Confinement, Raised, Ready
+from grader.sandbox.messages import Raised, Ready
 from grader.session.process import OFF
 from grader.session.protocol import SandboxMode
 from grader.session.requiring import refuse

@@ -16,23 +16,25 @@ from typing import Any, TypeVar
 import msgspec
 
 from grader.sandbox import frames
+from grader.sandbox.commands import (
+    Answer,
+    Command,
+    Confinement,
+    KillAll,
+    Reap,
+    Reaped,
+    Spawn,
+    Spawned,
+)
 from grader.sandbox.ending import Process, how_it_ended
 from grader.sandbox.errors import ProtocolError, SandboxError, WorkerLost, WorkerTimeout
 from grader.sandbox.isolation import Isolation, find
 from grader.sandbox.messages import (
-    Answer,
-    Command,
-    Confinement,
     Done,
     FromWorker,
-    KillAll,
     Raised,
     Ready,
-    Reap,
-    Reaped,
     Reply,
-    Spawn,
-    Spawned,
     Unusable,
 )
 from grader.sandbox.spawning import interpreter

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import get_args
 
 from grader.sandbox import isolation, landlock, limits, process, seccomp, users
-from grader.sandbox.messages import Gap, Layer, Ready, Spawn
+from grader.sandbox.commands import Layer, Spawn
+from grader.sandbox.messages import Gap, Ready
 from grader.sandbox.readable import WRITABLE, code_paths
 
 LAYERS: tuple[Layer, ...] = get_args(Layer)

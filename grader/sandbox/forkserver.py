@@ -15,9 +15,10 @@ from functools import partial
 import msgspec
 
 from grader.sandbox import pages, process, worker
+from grader.sandbox.commands import Answer, Command, KillAll, Reap, Reaped, Spawn, Spawned
 from grader.sandbox.confine import Prepared
 from grader.sandbox.errors import SandboxError
-from grader.sandbox.messages import Answer, Command, Done, KillAll, Reap, Reaped, Spawn, Spawned
+from grader.sandbox.messages import Done
 
 MAX_COMMAND = 64 * 1024
 MANY_FORKS = 4

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-from grader.sandbox.messages import Confinement
+from grader.sandbox.commands import Confinement
 
 
 def apply(confinement: Confinement) -> tuple[list[str], list[str]]:

@@ -11,8 +11,8 @@ from typing import Literal, TypeAlias
 import msgspec
 
 
-class _Message(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag=True, tag_field="is"):
-    pass
+class Message(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag=True, tag_field="is"):
+    """What all of them are: a struct that says which one it is."""
 
 
 class TensorSpec(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -32,32 +32,32 @@ class TensorSpec(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fi
 # Values: what is passed to a call, and what it gives back.
 
 
-class Plain(_Message):
+class Plain(Message):
     value: bool | int | float | str | None
 
 
-class TensorRef(_Message):
+class TensorRef(Message):
     index: int
 
 
-class Items(_Message):
+class Items(Message):
     """A tuple or a list."""
 
     kind: str
     items: list[Value]
 
 
-class Entries(_Message):
+class Entries(Message):
     """A dict whose keys are strings."""
 
     items: dict[str, Value]
 
 
-class DType(_Message):
+class DType(Message):
     name: str
 
 
-class Handle(_Message):
+class Handle(Message):
     """An object that stays where it is; ``items`` holds its members if it is a named tuple."""
 
     id: int
@@ -68,14 +68,14 @@ class Handle(_Message):
 Value: TypeAlias = Plain | TensorRef | Items | Entries | DType | Handle
 
 
-class CallSignature(_Message):
+class CallSignature(Message):
     """The declared way to call something; see ``binding``."""
 
     arguments: list[str] = []
     options: list[str] = []
 
 
-class Assigned(_Message):
+class Assigned(Message):
     """New values for parameters of the module ``handle``; ``tensors`` are indices, by name."""
 
     handle: int
@@ -86,7 +86,7 @@ class Assigned(_Message):
 # Requests: trusted side to worker.
 
 
-class Load(_Message):
+class Load(Message):
     """Import the student's file, or only its imports, definitions and simple assignments."""
 
     path: str
@@ -97,20 +97,20 @@ class Load(_Message):
     """Dotted names and options whose use is to be noticed when it happens."""
 
 
-class Analyse(_Message):
+class Analyse(Message):
     """Find calls of ``forbidden`` dotted names in a file, without running it."""
 
     path: str
     forbidden: list[str]
 
 
-class BeginCheck(_Message):
+class BeginCheck(Message):
     """Forget objects of earlier checks; put global state back; seed the random generators."""
 
     seed: int
 
 
-class Call(_Message):
+class Call(Message):
     """Call an export (``name``), an object (``handle``, and ``name`` for a method), or a submodule.
 
     Of a submodule ``part`` is the dotted name within the module ``handle``.
@@ -128,7 +128,7 @@ class Call(_Message):
     tensors: list[TensorSpec] = []
 
 
-class Backward(_Message):
+class Backward(Message):
     """Vector-Jacobian product of an earlier call: ``cotangents[i]`` belongs to its i-th tensor."""
 
     call: int
@@ -136,18 +136,18 @@ class Backward(_Message):
     tensors: list[TensorSpec] = []
 
 
-class Attribute(_Message):
+class Attribute(Message):
     handle: int
     name: str
 
 
-class Inspect(_Message):
+class Inspect(Message):
     """Read a module's parameters and buffers."""
 
     handle: int
 
 
-class LoadWeights(_Message):
+class LoadWeights(Message):
     """Hand ``weights`` (tensor index by name) to a module: its ``load_weights``, or by name."""
 
     handle: int
@@ -155,7 +155,7 @@ class LoadWeights(_Message):
     tensors: list[TensorSpec] = []
 
 
-class Convert(_Message):
+class Convert(Message):
     """``module.to(dtype)`` or ``module.to(device)``."""
 
     handle: int
@@ -163,7 +163,7 @@ class Convert(_Message):
     device: str | None = None
 
 
-class Train(_Message):
+class Train(Message):
     """Train a language model on ``batches``, a tensor's index; see ``training.fit``."""
 
     handle: int
@@ -173,7 +173,7 @@ class Train(_Message):
     tensors: list[TensorSpec] = []
 
 
-class Targets(_Message):
+class Targets(Message):
     """Try to do harm; what to try it on, all made for the purpose."""
 
     file: str
@@ -206,14 +206,14 @@ Request: TypeAlias = (
 # Replies: worker to trusted side.
 
 
-class FromWorker(_Message, kw_only=True):
+class FromWorker(Message, kw_only=True):
     """What every reply has."""
 
     tripped: list[str] = []
     """What the assignment forbids and ran since the last reply, as far as the worker noticed."""
 
 
-class Gap(_Message):
+class Gap(Message):
     """A guarantee that does not hold, why not, and what would mend it."""
 
     guarantee: str
@@ -238,7 +238,7 @@ class Ready(FromWorker):
         return [gap for gap in self.gaps if gap.promised]
 
 
-class Tried(_Message):
+class Tried(Message):
     """How one attempt ended: ``held`` if it was refused, and what was seen."""
 
     name: str
@@ -259,7 +259,7 @@ class Loaded(FromWorker):
     """Whether the file's definitions use nothing that its other statements make."""
 
 
-class ForbiddenUse(_Message):
+class ForbiddenUse(Message):
     name: str
     line: int = 0
     """0 for what ran, and no line of the source shows."""
@@ -283,7 +283,7 @@ class Done(FromWorker):
     pass
 
 
-class Parameter(_Message):
+class Parameter(Message):
     name: str
     tensor: int
     same_as: str | None = None
@@ -292,7 +292,7 @@ class Parameter(_Message):
     """Whether it requires gradients."""
 
 
-class Module(_Message):
+class Module(Message):
     """State of an ``nn.Module``: parameters (with repetitions), buffers and submodules by name."""
 
     parameters: list[Parameter]
@@ -331,7 +331,7 @@ class Gradients(FromWorker):
     tensors: list[TensorSpec] = []
 
 
-class Frame(_Message):
+class Frame(Message):
     """A line of the student's own file."""
 
     file: str
@@ -381,50 +381,3 @@ Reply: TypeAlias = (
     | Raised
     | Unusable
 )
-
-# Requests to the fork server, and its replies.
-
-
-Layer: TypeAlias = Literal[
-    "limits", "privileges", "user", "memory", "parent", "landlock", "seccomp"
-]
-
-
-class Confinement(_Message):
-    """What a worker is held to."""
-
-    memory_bytes: int
-    cpu_seconds: int
-    file_bytes: int = 1 << 20
-    open_files: int = 64
-    without: list[Layer] = []
-    """Layers to leave out, which the report then says."""
-
-
-class Spawn(_Message):
-    """Fork a worker; its socket and the write end of its output pipe travel beside."""
-
-    directory: str
-    confinement: Confinement
-
-
-class Reap(_Message):
-    pid: int
-
-
-class KillAll(_Message):
-    """Kill and reap every worker that is left."""
-
-
-class Spawned(_Message):
-    """A pidfd of the worker travels beside."""
-
-    pid: int
-
-
-class Reaped(_Message):
-    status: int
-
-
-Command: TypeAlias = Spawn | Reap | KillAll
-Answer: TypeAlias = Spawned | Reaped | Done

@@ -17,7 +17,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from grader.sandbox.messages import Layer, Targets, Tried
+from grader.sandbox.commands import Layer
+from grader.sandbox.messages import Targets, Tried
 
 with contextlib.suppress(ImportError):  # nothing is tried on Windows
     import fcntl

@@ -7,8 +7,8 @@ import os
 import msgspec
 
 from grader.sandbox import frames
+from grader.sandbox.commands import Spawn
 from grader.sandbox.confine import unconfined
-from grader.sandbox.messages import Spawn
 from grader.sandbox.spawning import Summons
 
 

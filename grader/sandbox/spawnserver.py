@@ -15,8 +15,8 @@ from typing import IO
 
 from grader.sandbox import frames
 from grader.sandbox.client import Worker
+from grader.sandbox.commands import Confinement, Spawn
 from grader.sandbox.errors import SandboxError, SandboxMissing
-from grader.sandbox.messages import Confinement, Spawn
 from grader.sandbox.spawning import Spawned
 
 MODULE = "grader.sandbox.spawned"

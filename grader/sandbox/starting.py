@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from grader.sandbox.messages import Confinement
+from grader.sandbox.commands import Confinement
 
 if TYPE_CHECKING:
     from grader.sandbox.client import Worker

@@ -10,15 +10,14 @@ from grader.course.model import Assignment, Limits
 from grader.report.model import Evidence
 from grader.report.words import nearest
 from grader.sandbox.client import Worker
+from grader.sandbox.commands import Confinement, Layer
 from grader.sandbox.errors import WorkerLost, WorkerTimeout
 from grader.sandbox.messages import (
     Analyse,
     Analysed,
     BeginCheck,
-    Confinement,
     ForbiddenUse,
     FromWorker,
-    Layer,
     Load,
     Loaded,
     Raised,

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from grader.course.model import Export
 from grader.sandbox.client import ForkServer, Worker
+from grader.sandbox.commands import Confinement
 from grader.sandbox.errors import WorkerLost
 from grader.sandbox.messages import (
     Analyse,
@@ -29,7 +30,6 @@ from grader.sandbox.messages import (
     BeginCheck,
     Call,
     CallSignature,
-    Confinement,
     Convert,
     Done,
     DType,

@@ -13,8 +13,16 @@ import pytest
 import torch
 
 from grader.sandbox.client import ForkServer, Worker
+from grader.sandbox.commands import Confinement
 from grader.sandbox.errors import SandboxError
-from grader.sandbox.messages import Call, Confinement, Load, Loaded, Plain, Returned, TensorRef
+from grader.sandbox.messages import (
+    Call,
+    Load,
+    Loaded,
+    Plain,
+    Returned,
+    TensorRef,
+)
 from grader.sandbox.objects import ObjectTable, incoming
 from grader.sandbox.tensors import Packer, unpack
 

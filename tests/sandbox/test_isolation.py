@@ -13,9 +13,16 @@ import pytest
 from grader.cli.main import run
 from grader.sandbox import isolation
 from grader.sandbox.client import ForkServer, Worker
+from grader.sandbox.commands import Confinement
 from grader.sandbox.doctor import examine
 from grader.sandbox.errors import SandboxMissing
-from grader.sandbox.messages import Call, Confinement, Load, Loaded, Plain, Returned
+from grader.sandbox.messages import (
+    Call,
+    Load,
+    Loaded,
+    Plain,
+    Returned,
+)
 from grader.sandbox.probes import ISOLATED, PROBES
 from grader.sandbox.staging import Staging
 

@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from grader.sandbox.client import CLEAN_ENVIRONMENT, ForkServer
+from grader.sandbox.commands import Layer
 from grader.sandbox.confine import FILES, LAYERS, PROCESSES, TRUNCATION, USER, WRITING
 from grader.sandbox.doctor import examine
 from grader.sandbox.errors import SandboxMissing
-from grader.sandbox.messages import Layer, Ready, Tried
+from grader.sandbox.messages import Ready, Tried
 from grader.sandbox.probes import PROBES
 from grader.session.requiring import require
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 import pytest
 
 from grader.sandbox.client import CLEAN_ENVIRONMENT, ForkServer
-from grader.sandbox.messages import Confinement
+from grader.sandbox.commands import Confinement
 
 PROBES = """
 import ctypes, mmap, os, resource, sys
