@@ -18,6 +18,7 @@ import torch
 from grader.course.model import Assignment, CourseError
 from grader.report.model import Status
 from grader.sandbox import loading
+from grader.sandbox.errors import WorkerTimeout
 from grader.sandbox.executor import Executor
 from grader.sandbox.forbidden import find_forbidden
 from grader.sandbox.messages import ForbiddenUse
@@ -29,8 +30,11 @@ from grader.session.outcomes import Outcome, outcome_of
 from grader.session.pytest_run import run_suites
 from grader.session.transport import InProcess
 
-SECONDS = 2.0
-"""Processor time that one case of a check may take; a mutant can loop for ever."""
+SHARE_OF_LIMIT = 0.2
+"""Of what the assignment lets a check take: processor time for one case here, without a worker.
+
+A mutant can loop for ever, and a right answer that trains may take a second or two.
+"""
 
 
 FIXTURES = frozenset({"student", "reference", "draw", "forbidden_uses"})
@@ -117,7 +121,7 @@ def run_case(case: Case, bench: Bench) -> Outcome:
     """Run one case on a bench, as the plugin would."""
     bench.constants.keep(sys.modules[case.function.__module__])
     try:
-        with _deadline(SECONDS):
+        with _deadline(SHARE_OF_LIMIT * bench.assignment.limits.check_seconds):
             values: dict[str, Any] = dict(case.parameters)
             if "student" in case.fixtures:
                 bench.begin(case.name)
@@ -127,7 +131,7 @@ def run_case(case: Case, bench: Bench) -> Outcome:
                 )
             case.function(**values)
     except _TooLong:
-        return Outcome(status=Status.TIMEOUT)
+        return outcome_of(WorkerTimeout("it took too long"), None)
     except Exception as error:
         return outcome_of(bench.attribute(error), None)
     except BaseException as error:

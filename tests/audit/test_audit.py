@@ -136,6 +136,34 @@ def test_a_fault_that_never_ends_is_caught(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
 
 
+SLOW = """
+import time
+
+def scale(x):
+    end = time.process_time() + 0.6
+    while time.process_time() < end:
+        pass
+    return 3 * x + 1
+"""
+
+
+@pytest.mark.parametrize(("seconds", "short"), [(1.0, True), (10.0, False)])
+def test_a_right_answer_may_take_what_the_assignment_lets_it(
+    tmp_path: Path, seconds: float, short: bool
+) -> None:
+    described = FILES["assignments/scale/assignment.toml"]
+    course = make_course(
+        tmp_path,
+        assignments_scale_assignment_toml=f"{described}[limits]\ncheck_seconds = {seconds}\n",
+        solutions_scale_accepted_sum_py=SLOW,
+    )
+
+    result = audit(course, "--seeds", "1")
+
+    assert ("sum.py is right but loses" in result.output) == short, result.output
+    assert ("did not finish in time" in result.output) == short
+
+
 def test_the_page_holds_the_kill_matrix_and_escapes_it(tmp_path: Path) -> None:
     faults = FAULTS.replace("[doubled]", '["<script>alert(1)</script>"]')
     course = make_course(tmp_path / "course", solutions_scale_faults_toml=faults)
