@@ -41,18 +41,21 @@ def audit(
     """
     started = time.monotonic()
     measure = _Measure(assignment, seeds)
+
+    def begin(number: int, thing: str, under: str = "") -> None:
+        say(f"{assignment.id}: trying {count(number, thing)}{under} ...")
+
+    under = f" under {count(seeds, 'seed')}"
     say(f"{assignment.id}: {count(len(measure.checks), 'check')}")
+    begin(measure.accepted, "right variant", under)
     lost = measure.right_answers()
-    say(
-        f"{assignment.id}: {count(measure.accepted, 'accepted variant')} under "
-        f"{count(seeds, 'seed')}"
-    )
+    begin(measure.possible_faults, "fault", under)
     faults = measure.faults()
-    say(f"{assignment.id}: {count(len(faults), 'fault')}")
-    pairs, bad_pairs = measure.pairs(most_pairs)
-    say(f"{assignment.id}: {count(pairs, 'pair')}")
-    mutants, survivors, stale = measure.mutants()
-    say(f"{assignment.id}: {count(mutants, 'mutant')}")
+    pairs = measure.choose_pairs(most_pairs)
+    begin(len(pairs), "pair")
+    bad_pairs = measure.pairs(pairs)
+    begin(len(measure.possible_mutants), "mutant")
+    survivors, stale = measure.mutants()
     stub_earned, stub_started = measure.stub()
     return Audit(
         assignment=assignment.id,
@@ -61,13 +64,14 @@ def audit(
         checks=list(measure.checks.values()),
         points=sum(check.points for check in measure.checks.values()),
         faults=faults,
-        pairs=pairs,
+        pairs=len(pairs),
+        possible_pairs=len(measure.possible_pairs),
         bad_pairs=bad_pairs,
         accepted=measure.accepted,
         lost=lost,
         stub_earned=stub_earned,
         stub_started=stub_started,
-        mutants=mutants,
+        mutants=len(measure.possible_mutants),
         survivors=survivors,
         stale=stale,
         idle=[check for check in measure.checks if check not in measure.useful],
@@ -93,12 +97,14 @@ class _Measure:
             )
             for case in self._cases
         }
-        self.accepted = 0
+        self.accepted = len(self._catalogue.accepted)
+        self.possible_faults = len(self._catalogue)
+        self.possible_pairs = list(self._catalogue.pairs())
+        self.possible_mutants = make_mutants(self._source)
         self.useful: set[str] = set()
 
     def right_answers(self) -> list[VariantEntry]:
         """The reference and the accepted variants, each under every seed: what they lost."""
-        self.accepted = len(self._catalogue.accepted)
         sources = self._catalogue.right_answers
         sources |= {f"the neutral edit {n.slug}": self._build(n) for n in self._catalogue.neutral}
         runs = [(name, source, seed) for name, source in sources.items() for seed in self._seeds]
@@ -140,25 +146,27 @@ class _Measure:
             )
         return entries
 
-    def pairs(self, most: int | None) -> tuple[int, list[PairEntry]]:
-        """Two faults together: how many were tried, and those with which something is amiss.
+    def choose_pairs(self, most: int | None) -> list[tuple[Fault, Fault]]:
+        """At most so many pairs of faults, the same ones each time."""
+        if most is None or len(self.possible_pairs) <= most:
+            return self.possible_pairs
+        return random.Random(0).sample(self.possible_pairs, most)
+
+    def pairs(self, pairs: list[tuple[Fault, Fault]]) -> list[PairEntry]:
+        """Two faults together: those with which something is amiss.
 
         Two faults may not be caught less, nor earn more, than either of them alone.
         """
-        pairs = list(self._catalogue.pairs())
-        if most is not None and len(pairs) > most:
-            pairs = random.Random(0).sample(pairs, most)
         problems = spread(self._examine_pair, pairs)
-        bad = [
+        return [
             PairEntry(faults=[fault.slug for fault in pair], problem=problem)
             for pair, problem in zip(pairs, problems, strict=True)
             if problem
         ]
-        return len(pairs), bad
 
-    def mutants(self) -> tuple[int, list[MutantEntry], list[str]]:
-        """Generic mutants: how many, those that no check caught, and records without a mutant."""
-        mutants = make_mutants(self._source)
+    def mutants(self) -> tuple[list[MutantEntry], list[str]]:
+        """Generic mutants: those that no check caught, and records without a mutant."""
+        mutants = self.possible_mutants
         caught = spread(self._caught_by, mutants)
         self.useful |= set().union(*caught)
         survivors = [m for m, found in zip(mutants, caught, strict=True) if not found]
@@ -171,7 +179,7 @@ class _Measure:
             )
             for mutant in survivors
         ]
-        return len(mutants), entries, self._equivalents.stale(survivors)
+        return entries, self._equivalents.stale(survivors)
 
     def stub(self) -> tuple[int, list[str]]:
         """What the untouched stub earns, and the checks that do not see that it is one."""
@@ -182,7 +190,9 @@ class _Measure:
 
     def _examine_pair(self, pair: tuple[Fault, Fault]) -> str:
         first, second = (self._failed_by[fault.slug] for fault in pair)
-        lost = max(self._points(first), self._points(second))
+        dearer = max(pair, key=lambda fault: self._points(self._failed_by[fault.slug]))
+        alone = self._failed_by[dearer.slug]
+        lost = self._points(alone)
         families = {family for fault in pair for family in fault.fails}
         # Checks that neither fails alone could only cost more: they need not be run.
         cases = [case for case in self._cases if case.check_id in first | second]
@@ -200,7 +210,9 @@ class _Measure:
             return "together they are caught by none of the families that they name"
         if self._points(failed) < lost:
             together = count(self._points(failed), "point")
-            return f"together they lose {together}, one of them alone {lost}"
+            again = ", ".join(check for check in self.checks if check in alone - failed)
+            alone_lost = f"{dearer.slug} alone {lost}"
+            return f"together they lose {together}, {alone_lost}; what passes again: {again}"
         return ""
 
     def _caught_by(self, mutant: Mutant) -> set[str]:

@@ -64,6 +64,8 @@ class Audit(msgspec.Struct, kw_only=True):
     points: int
     faults: list[FaultEntry]
     pairs: int
+    """How many pairs of faults were tried, of ``possible_pairs``."""
+    possible_pairs: int
     bad_pairs: list[PairEntry]
     accepted: int
     lost: list[VariantEntry]

@@ -13,8 +13,8 @@ def lines(audit: Audit) -> list[str]:
     summary = [
         f"{audit.assignment}: {count(len(audit.checks), 'check')}, {count(audit.points, 'point')}",
         f"  faults     {caught} of {len(audit.faults)} caught by the families they name",
-        f"  pairs      {audit.pairs - len(audit.bad_pairs)} of {audit.pairs} caught, none of "
-        "which earns more than one fault alone",
+        f"  pairs      {audit.pairs} of {audit.possible_pairs} tried, "
+        f"{len(audit.bad_pairs)} of which fall short",
         f"  accepted   {count(audit.accepted, 'right variant')} under "
         f"{count(audit.seeds, 'seed')}, "
         f"{len({entry.name for entry in audit.lost})} of which lost points",

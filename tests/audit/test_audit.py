@@ -97,9 +97,26 @@ def test_two_faults_that_undo_each_other_fall_short_unless_declared(tmp_path: Pa
     assert result.exit_code == 1
     assert "not-shifted and shifted-down: together they are not caught" in result.output
 
+    assert re.search(r"pairs +(\d) of \1 tried, 1 of which fall short", result.output)
+
     declared = undoing + 'cancels = ["not-shifted"]\n'
     result = audit(make_course(tmp_path / "b", solutions_scale_faults_toml=declared))
     assert "not-shifted and shifted-down" not in result.output
+
+
+def test_a_pair_that_earns_more_says_than_which_fault_and_by_which_check(tmp_path: Path) -> None:
+    """Each shift alone fails the values, and both together the gradient alone."""
+    half = (
+        '\n[shifted-down]\nedit = [["def scale(x):", "def scale(x):\\n    x = x - 1 / 3"]]\n'
+        'belief = "b"\nmessage = "m"\nhint = "h"\nfails = ["values"]\n'
+        '\n[shifted-up]\nedit = [["y + 1", "(y + 2) + 0 * x.detach() - (y - y.detach()) / 2"]]\n'
+        'belief = "b"\nmessage = "m"\nhint = "h"\nfails = ["values", "gradient"]\n'
+    )
+    result = audit(make_course(tmp_path, solutions_scale_faults_toml=half), "--pairs", "9")
+
+    (line,) = [one for one in result.output.splitlines() if "shifted-down and shifted-up" in one]
+    assert "together they lose 2 points, shifted-up alone 6; what passes again:" in line
+    assert line.endswith("example, values")
 
 
 def test_equivalent_mutants_need_a_reason_and_must_exist(tmp_path: Path) -> None:
