@@ -28,7 +28,7 @@ from grader.report.parts import (
     say_evidence,
     say_printed,
 )
-from grader.report.words import NO_SCORE, grade, has_score, lateness
+from grader.report.words import NO_SCORE, grade, has_score, lateness, moment
 
 _PLAIN_WIDTH = 80
 _MOST_ROWS = 8
@@ -161,7 +161,7 @@ def _footer(page: Page, report: Report) -> None:
         used = report.environment
         page.say(
             f"Graded in {report.duration_s:.1f} s by grader {used.grader} with torch {used.torch}, "
-            f"Python {used.python}, {used.platform}, started {report.started_at}.",
+            f"Python {used.python}, {used.platform}, started {moment(report.started_at)}.",
             style="dim",
         )
 

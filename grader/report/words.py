@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from typing import Final
 
 from grader.report.model import CourseReport, Diagnosis, Report, Score, Status
@@ -58,6 +59,15 @@ def lateness(report: Report) -> str:
         f"{count(late.days, 'day')} late: due {late.due}, handed in {late.handed_in} "
         f"({late.source})."
     )
+
+
+def moment(text: str) -> str:
+    """A time as reports hold it, to the minute; whatever else stands there as it is."""
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    return when.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC") if when.tzinfo else text
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

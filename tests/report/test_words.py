@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grader.report.words import count, grade, nearest
+from grader.report.words import count, grade, moment, nearest
 
 from . import samples
 
@@ -41,3 +41,18 @@ def test_a_score_of_one_point_and_none_at_all():
     assert grade(samples.report([samples.check("a", points=1)])) == "1 of 1 point"
     assert grade(samples.not_gradable()) == "no score"
     assert grade(samples.not_started()) == "0 of 4 points"
+
+
+@pytest.mark.parametrize(
+    ("held", "shown"),
+    [
+        ("2026-01-02T03:04:05+00:00", "2026-01-02 03:04 UTC"),
+        ("2026-01-02T03:04:05+05:30", "2026-01-01 21:34 UTC"),
+        ("2026-01-02T03:04:05Z", "2026-01-02 03:04 UTC"),
+        ("2026-01-02T03:04:05", "2026-01-02T03:04:05"),
+        ("yesterday", "yesterday"),
+        ("", ""),
+    ],
+)
+def test_moments_are_read_to_the_minute(held, shown):
+    assert moment(held) == shown

@@ -12,7 +12,16 @@ import jinja2
 from markupsafe import Markup
 
 from grader.report import safe
-from grader.report.words import NO_SCORE, WORDS, count, grade, has_score, lateness, most_likely
+from grader.report.words import (
+    NO_SCORE,
+    WORDS,
+    count,
+    grade,
+    has_score,
+    lateness,
+    moment,
+    most_likely,
+)
 
 
 def render(template: str, *, script: str = "", **values: Any) -> bytes:
@@ -49,6 +58,7 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters["lines"] = safe.lines
     environment.filters["count"] = count
+    environment.filters["moment"] = moment
     environment.globals.update(
         words=WORDS,
         grade=grade,
