@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -14,9 +16,7 @@ import pytest
 import grader.suite
 from grader.cli.main import grade
 from grader.course.families import FAMILIES
-from grader.course.loading import load_course
 from grader.course.model import Limits
-from grader.session.cases import SourceBench, collect, reference_source, run_checks
 from grader.session.draw import Draw
 
 ROOT = Path(__file__).parents[1]
@@ -55,17 +55,17 @@ def test_example_of_a_check_does_what_it_says(tmp_path):
     hidden.mkdir(parents=True)
     example, *_ = blocks("python")
     (hidden / "test_sliding_window.py").write_text(example, "utf-8")
-    assignment = load_course(tmp_path).assignments["sliding_window"]
-    cases = [case for case in collect(assignment) if case.check_id == "no_leak"]
-    assert len(cases) == 3
-    right = reference_source(assignment)
+    reference = tmp_path / "solutions" / "sliding_window" / "sliding_window.py"
+    right = reference.read_text("utf-8")
     leaks = right.replace("scores = scores.masked_fill(~allowed, -math.inf)", "")
     assert leaks != right
-    passed = [
-        run_checks(cases, SourceBench(assignment, source, seed=1))["no_leak"].passed
-        for source in (right, leaks)
-    ]
-    assert passed == [True, False]
+    leaky = tmp_path / "leaky.py"
+    leaky.write_text(leaks, "utf-8")
+    suite = ["-q", "-pno:cacheprovider", "tests/hidden/test_sliding_window.py"]
+    for options, ended in ([], "3 passed"), (["--submission", "leaky.py"], "3 failed"):
+        command = [sys.executable, "-m", "pytest", *suite, *options]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert ended in done.stdout
 
 
 def test_examples_are_python():
