@@ -29,14 +29,7 @@ from grader.sandbox.commands import (
 from grader.sandbox.ending import Process, how_it_ended
 from grader.sandbox.errors import ProtocolError, SandboxError, WorkerLost, WorkerTimeout
 from grader.sandbox.isolation import Isolation, find
-from grader.sandbox.messages import (
-    Done,
-    FromWorker,
-    Raised,
-    Ready,
-    Reply,
-    Unusable,
-)
+from grader.sandbox.messages import Done, FromWorker, Raised, Ready, Reply, Unusable
 from grader.sandbox.spawning import interpreter
 from grader.sandbox.starting import CLEAN_ENVIRONMENT
 

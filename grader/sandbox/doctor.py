@@ -12,12 +12,7 @@ from grader.sandbox import isolation
 from grader.sandbox.commands import Confinement, Layer
 from grader.sandbox.confine import unconfined
 from grader.sandbox.errors import SandboxError, WorkerLost
-from grader.sandbox.messages import (
-    Probed,
-    Ready,
-    Targets,
-    Tried,
-)
+from grader.sandbox.messages import Probed, Ready, Targets, Tried
 from grader.sandbox.staging import PREFIX, Staging
 from grader.sandbox.starting import CLEAN_ENVIRONMENT, Workers, start_workers
 

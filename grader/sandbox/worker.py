@@ -17,13 +17,7 @@ from grader.sandbox import frames, probes
 from grader.sandbox.commands import Spawn
 from grader.sandbox.confine import Prepared, confine
 from grader.sandbox.executor import Executor
-from grader.sandbox.messages import (
-    Probed,
-    Reply,
-    Request,
-    Targets,
-    Unusable,
-)
+from grader.sandbox.messages import Probed, Reply, Request, Targets, Unusable
 
 Life: TypeAlias = Callable[[socket.socket], None]
 """What a worker does with its socket once it is confined; it ends when that returns."""

@@ -6,14 +6,7 @@ from typing import Protocol, TypeVar
 
 from grader.report.model import Evidence
 from grader.sandbox.executor import Executor
-from grader.sandbox.messages import (
-    BeginCheck,
-    Done,
-    FromWorker,
-    Raised,
-    Request,
-    Unusable,
-)
+from grader.sandbox.messages import BeginCheck, Done, FromWorker, Raised, Request, Unusable
 from grader.session.errors import GraderFault
 
 R = TypeVar("R", bound=FromWorker)

@@ -96,7 +96,6 @@ def test_two_faults_that_undo_each_other_fall_short_unless_declared(tmp_path: Pa
     result = audit(make_course(tmp_path / "a", solutions_scale_faults_toml=undoing))
     assert result.exit_code == 1
     assert "not-shifted and shifted-down: together they are not caught" in result.output
-
     assert re.search(r"pairs +(\d) of \1 tried, 1 of which fall short", result.output)
 
     declared = undoing + 'cancels = ["not-shifted"]\n'

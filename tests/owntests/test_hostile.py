@@ -77,7 +77,7 @@ for place in (%(root)r, os.path.dirname(%(root)r)):
 attempt(lambda: [open(p).read() for p in glob.glob("../*/*") + glob.glob("/tmp/*/*/*.py")])
 """,
     "requests": """
-from grader.sandbox.messages import (Attribute, Call, Inspect, Plain, Returned,)
+from grader.sandbox.messages import Attribute, Call, Inspect, Plain, Returned
 relay = scale._transport
 def ask(**fields):
     return relay.ask(Call(**fields), b"", Returned)[0]
@@ -142,7 +142,7 @@ def test_what_a_module_offers_leads_to_no_frame_and_no_code(hand_in):
     found = hand_in(
         LOOK.replace("from scale import scale", "from scale import Scale, Pair")
         + """
-from grader.sandbox.messages import (Attribute, Call, Handle, Returned, Convert,)
+from grader.sandbox.messages import Attribute, Call, Handle, Returned, Convert
 
 def test_look():
     module, pair = Scale(), Pair()

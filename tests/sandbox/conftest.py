@@ -15,14 +15,7 @@ import torch
 from grader.sandbox.client import ForkServer, Worker
 from grader.sandbox.commands import Confinement
 from grader.sandbox.errors import SandboxError
-from grader.sandbox.messages import (
-    Call,
-    Load,
-    Loaded,
-    Plain,
-    Returned,
-    TensorRef,
-)
+from grader.sandbox.messages import Call, Load, Loaded, Plain, Returned, TensorRef
 from grader.sandbox.objects import ObjectTable, incoming
 from grader.sandbox.tensors import Packer, unpack
 

@@ -6,13 +6,7 @@ import pytest
 import torch
 
 from grader.sandbox.errors import ProtocolError, WorkerLost, WorkerTimeout
-from grader.sandbox.messages import (
-    BeginCheck,
-    Done,
-    Raised,
-    Returned,
-    Unusable,
-)
+from grader.sandbox.messages import BeginCheck, Done, Raised, Returned, Unusable
 
 FAREWELLS = """
 import ctypes, os, signal, sys, threading

@@ -16,13 +16,7 @@ from grader.sandbox.client import ForkServer, Worker
 from grader.sandbox.commands import Confinement
 from grader.sandbox.doctor import examine
 from grader.sandbox.errors import SandboxMissing
-from grader.sandbox.messages import (
-    Call,
-    Load,
-    Loaded,
-    Plain,
-    Returned,
-)
+from grader.sandbox.messages import Call, Load, Loaded, Plain, Returned
 from grader.sandbox.probes import ISOLATED, PROBES
 from grader.sandbox.staging import Staging
 
