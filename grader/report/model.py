@@ -143,6 +143,8 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
     output: Output = Output()
     """What the student's code printed; of a hidden check only in an instructor's report."""
     duration_s: float = 0.0
+    """0 of a hidden check in a student's report: how long to take is the student's code's choice,
+    which could tell hidden inputs by it."""
 
     def for_student(self) -> CheckResult:
         """This result without what would give a hidden check away."""
@@ -150,7 +152,9 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
             return self
         # A curve is what the student's own process said, who may have put hidden inputs into it.
         evidence = [shown for shown in self.evidence if shown.kind != "curve"]
-        return msgspec.structs.replace(self, detail="", output=Output(), evidence=evidence)
+        return msgspec.structs.replace(
+            self, detail="", output=Output(), evidence=evidence, duration_s=0.0
+        )
 
 
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
@@ -244,11 +248,12 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="r
         return self.sandbox.not_enforced if told else []
 
     def for_student(self) -> Report:
-        """What a student may see: no detail and no output of hidden checks."""
+        """What a student may see: no detail, output or time of hidden checks."""
         return msgspec.structs.replace(
             self,
             audience=Audience.STUDENT,
             checks=[check.for_student() for check in self.checks],
+            duration_s=round(self.duration_s, 1),
         )
 
 

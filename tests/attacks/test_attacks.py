@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 
 import jsonschema
+import msgspec
 import pytest
 
 from grader.report.files import encode
@@ -136,7 +137,7 @@ def test_an_attack_gains_nothing(ring, schema, name):
     assert ring.place.harm(report) == []
     assert ring.survivors() == set()
     if attack.smuggles:
-        _assert_hidden(report, encode(student).decode())
+        _assert_hidden(report, encode(_timeless(student)).decode())
     assert report.sandbox.level == "full"
 
 
@@ -158,6 +159,12 @@ def _assert_complete(report: Report) -> None:
     assert report.score.possible == sum(check.points for check in report.checks)
     assert all(check.earned in (0, check.points) for check in report.checks)
     assert all((check.earned > 0) == (check.status == "passed") for check in report.checks)
+
+
+def _timeless(report: Report) -> Report:
+    """It without what the clock says, whose digits may be any."""
+    checks = [msgspec.structs.replace(check, duration_s=0.0) for check in report.checks]
+    return msgspec.structs.replace(report, checks=checks, duration_s=0.0, started_at="")
 
 
 def _assert_hidden(report: Report, student: str) -> None:

@@ -10,7 +10,7 @@ from grader.report.model import Audience, Evidence, Score, Visibility
 from . import samples
 
 
-def test_a_students_report_holds_no_detail_and_no_output_of_hidden_checks():
+def test_a_students_report_holds_no_detail_output_or_time_of_hidden_checks():
     full = samples.softmax_over_queries()
     student = full.for_student()
     assert full.audience is Audience.INSTRUCTOR
@@ -19,18 +19,21 @@ def test_a_students_report_holds_no_detail_and_no_output_of_hidden_checks():
         if before.visibility is Visibility.HIDDEN:
             assert after.detail == ""
             assert after.output.text == ""
+            assert after.duration_s == 0 < before.duration_s
         else:
             assert after == before
 
 
 def test_nothing_else_is_taken_out():
     full = samples.softmax_over_queries()
-    kept = {"detail", "output"}
+    kept = {"detail", "output", "duration_s"}
     for before, after in zip(full.checks, full.for_student().checks, strict=True):
         for field in before.__struct_fields__:
             assert field in kept or getattr(before, field) == getattr(after, field)
     assert full.for_student().score == full.score
     assert full.for_student().output == full.output
+    exact = msgspec.structs.replace(full, duration_s=2.269346)
+    assert exact.for_student().duration_s == 2.3, "no digits that a submission could choose"
 
 
 def test_a_report_that_says_it_is_a_students_is_not_believed():
