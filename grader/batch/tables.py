@@ -80,7 +80,9 @@ def summarise(
     seconds: float,
     complete: bool,
 ) -> Summary:
-    """The batch as a whole."""
+    """The batch as a whole; ``results`` may be in the order in which they came."""
+    order = list(course.assignments)
+    results = sorted(results, key=lambda one: (order.index(one.assignment), one.students))
     statuses = [result.status for result in results]
     fresh = [result.duration_s for result in results if not result.kept and result.duration_s]
     students = {name for task in plan.tasks for name in task.students}

@@ -90,6 +90,25 @@ def test_days_that_have_begun_cost_points(batch, tmp_path):
     ) in shown
 
 
+def test_the_summary_has_an_order_that_does_not_depend_on_who_was_graded_first(batch, tmp_path):
+    folder = tmp_path / "in"
+    handed_in(folder, "zoe.py", "import os\ndef scale(x):\n    os._exit(0)\n", timedelta(days=2))
+    batch(folder)
+    handed_in(folder, "ann.py", "import os\ndef scale(x):\n    os._exit(1)\n", timedelta(days=2))
+    handed_in(folder, "bob.py", "def scale(x)\n", timedelta(days=2))
+    batch(folder)
+    assert sorted(Path(job.submission).stem for job in batch.graded) == ["ann", "bob"], "zoe's was kept"
+    students = {
+        key: [one["student"] for one in batch.summary[key]]
+        for key in ("late", "crashed", "does_not_run")
+    }
+    assert students == {
+        "late": ["ann", "bob", "zoe"],
+        "crashed": ["ann", "zoe"],
+        "does_not_run": ["bob"],
+    }
+
+
 def test_another_date_changes_points_and_grades_nothing(batch, course, tmp_path):
     handed_in(tmp_path / "in", "ann.py", right(), timedelta(hours=1))
     assert batch(tmp_path / "in").exit_code == 0
