@@ -22,6 +22,7 @@ import torch
 from grader.sandbox import loading
 from grader.sandbox.binding import CannotBind, bind
 from grader.sandbox.forbidden import find_forbidden
+from grader.sandbox.keeping import keeps_nothing
 from grader.sandbox.messages import (
     Analyse,
     Analysed,
@@ -32,6 +33,8 @@ from grader.sandbox.messages import (
     Call,
     Convert,
     Done,
+    Examine,
+    Examined,
     Frame,
     Gradients,
     Inspect,
@@ -90,6 +93,7 @@ class Executor:
         handlers: dict[type, Callable[..., tuple[Reply, bytes | bytearray]]] = {
             Load: self._load,
             Analyse: self._analyse,
+            Examine: self._examine,
             BeginCheck: self._begin_check,
             Call: self._call,
             Backward: self._backward,
@@ -149,6 +153,12 @@ class Executor:
             return Analysed(uses=find_forbidden(source, request.forbidden)), b""
         except (MemoryError, RecursionError, ValueError, SyntaxError) as error:
             return self._refused(error, request.path), b""
+
+    def _examine(self, request: Examine, blob: bytes) -> tuple[Reply, bytes]:
+        try:
+            return Examined(keeps_nothing=keeps_nothing(Path(request.path).read_text("utf-8"))), b""
+        except (MemoryError, RecursionError, ValueError, SyntaxError):
+            return Examined(keeps_nothing=False), b""
 
     def _begin_check(self, request: BeginCheck, blob: bytes) -> tuple[Reply, bytes]:
         self._objects.clear()

@@ -104,6 +104,12 @@ class Analyse(Message):
     forbidden: list[str]
 
 
+class Examine(Message):
+    """Say of a file, from its source alone, whether it can keep anything between calls."""
+
+    path: str
+
+
 class BeginCheck(Message):
     """Forget objects of earlier checks; put global state back; seed the random generators."""
 
@@ -193,6 +199,7 @@ Request: TypeAlias = (
     Load
     | Targets
     | Analyse
+    | Examine
     | BeginCheck
     | Call
     | Backward
@@ -277,6 +284,10 @@ class ForbiddenUse(Message):
 
 class Analysed(FromWorker):
     uses: list[ForbiddenUse]
+
+
+class Examined(FromWorker):
+    keeps_nothing: bool
 
 
 class Done(FromWorker):
@@ -373,6 +384,7 @@ Reply: TypeAlias = (
     | Probed
     | Loaded
     | Analysed
+    | Examined
     | Done
     | Returned
     | Inspected

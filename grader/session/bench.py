@@ -21,6 +21,7 @@ from grader.sandbox.starting import Workers, start_workers
 from grader.session.constants import Constants
 from grader.session.draw import Draw
 from grader.session.errors import CheckFailure, GraderFault
+from grader.session.outcomes import Outcome
 from grader.session.process import StudentProcess
 from grader.session.protocol import SandboxMode
 from grader.session.student import Student
@@ -104,10 +105,11 @@ class Bench:
         finally:
             self._transport.inputs_closed = False
 
-    @property
-    def can_retry(self) -> bool:
-        """Whether a check that failed might do better in a fresh worker."""
-        return self.process is not None and self.process.used
+    def can_retry(self, outcome: Outcome) -> bool:
+        """Whether a check that ended so might do better in a fresh worker."""
+        if self.process is None or not self.process.used or not outcome.may_improve:
+            return False
+        return not (outcome.is_repeated and self.process.keeps_nothing)
 
     def discard(self) -> None:
         """Let the next check have a fresh worker."""

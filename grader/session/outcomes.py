@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import re
 import traceback
 from typing import Any
 
@@ -64,6 +65,14 @@ class Outcome(msgspec.Struct, kw_only=True):
             Status.NOT_STARTED,
             Status.NOT_RUN,
             Status.SKIPPED,
+        )
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether code that keeps nothing ends so each time: memory and time may run short once."""
+        return self.status is Status.FAILED or (
+            self.status is Status.ERROR
+            and not re.search("memory|alloc", self.error + self.detail, re.I)
         )
 
 

@@ -61,7 +61,7 @@ class Checks:
 
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
         reports, outcome, bench = self._attempt(item, nextitem)
-        if outcome.may_improve and bench.can_retry:
+        if bench.can_retry(outcome):
             bench.discard()
             reports, outcome, bench = self._attempt(item, nextitem)
             outcome.state_dependent = outcome.passed

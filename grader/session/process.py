@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, TypeAlias, TypeVar
 
@@ -16,6 +17,8 @@ from grader.sandbox.messages import (
     Analyse,
     Analysed,
     BeginCheck,
+    Examine,
+    Examined,
     ForbiddenUse,
     FromWorker,
     Load,
@@ -94,6 +97,21 @@ class StudentProcess:
     def used(self) -> bool:
         """Whether the current worker has served an earlier check."""
         return self._checks_served > 1
+
+    @cached_property
+    def keeps_nothing(self) -> bool:
+        """Whether what the file does in a check cannot depend on earlier ones.
+
+        The worker says so, from the source. What a forged answer could cost is a second try.
+        """
+        if self._worker is None or len(list(self._main.parent.rglob("*.py"))) > 1:
+            return False
+        self._start_clock(self._limits.import_seconds)
+        try:
+            reply, _ = self.ask(Examine(path=str(self._main)), b"", Examined)
+        except WorkerLost:
+            return False
+        return isinstance(reply, Examined) and reply.keeps_nothing
 
     def begin_check(self, seed: int) -> None:
         """Make a worker ready for a check and start the check's time.

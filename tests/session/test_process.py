@@ -4,11 +4,20 @@ import re
 
 import pytest
 
+from grader.report.model import Status
 from grader.sandbox.errors import WorkerLost, WorkerTimeout
 from grader.session import process
 from grader.session.errors import OutOfTime, StudentError, SubmissionUnusable
+from grader.session.outcomes import Outcome
 
 F = {"f": {}}
+FAILED = Outcome(status=Status.FAILED)
+RAISED = Outcome(status=Status.ERROR, error="raised/RuntimeError", detail="size mismatch")
+OUT_OF_MEMORY = Outcome(status=Status.ERROR, error="raised/MemoryError")
+NO_ALLOCATION = Outcome(
+    status=Status.ERROR, error="raised/RuntimeError", detail="can't allocate memory: 8 bytes"
+)
+ENDED = [Outcome(status=Status.TIMEOUT), Outcome(status=Status.CRASHED)]
 
 
 def again(bench):
@@ -90,15 +99,41 @@ class TestLaterWorkers:
     def test_one_serves_several_checks(self, hand_in):
         student = hand_in(self.SOURCE, **F)
         bench = hand_in.last
-        assert (student.f(), bench.can_retry) == (1, False)
+        assert (student.f(), bench.can_retry(FAILED)) == (1, False)
         bench.begin("another")
-        assert (student.f(), bench.can_retry) == (2, True)
+        assert (student.f(), bench.can_retry(FAILED)) == (2, True)
+
+    def test_what_keeps_nothing_is_not_tried_again(self, hand_in):
+        student = hand_in("def f(): return 1", **F)
+        bench = hand_in.last
+        bench.begin("another")
+        assert student.f() == 1
+        assert not any(map(bench.can_retry, [FAILED, RAISED]))
+
+    def test_unless_it_ran_out_of_something(self, hand_in):
+        hand_in("def f(): return 1", **F)
+        hand_in.last.begin("another")
+        assert all(map(hand_in.last.can_retry, [OUT_OF_MEMORY, NO_ALLOCATION, *ENDED]))
+
+    @pytest.mark.parametrize("ending", ["raise SystemExit", "import os; os._exit(0)"])
+    def test_nor_is_it_believed_of_a_worker_that_has_ended(self, hand_in, ending):
+        student = hand_in(f"def f(): return 1\ndef g(): {ending}", g={}, **F)
+        bench = hand_in.last
+        bench.begin("another")
+        with pytest.raises((StudentError, WorkerLost)):
+            student.g()
+        assert bench.can_retry(FAILED)
+
+    def test_what_helpers_keep_is_not_looked_at(self, hand_in):
+        hand_in("from helper import f", helpers={"helper.py": "def f(): return 1"}, **F)
+        hand_in.last.begin("another")
+        assert hand_in.last.can_retry(FAILED)
 
     def test_a_fresh_one_remembers_nothing(self, hand_in):
         student = hand_in(self.SOURCE, **F)
         assert student.f() == 1
         again(hand_in.last)
-        assert (student.f(), hand_in.last.can_retry) == (1, False)
+        assert (student.f(), hand_in.last.can_retry(FAILED)) == (1, False)
 
     def test_a_lost_one_is_replaced_at_the_next_check(self, hand_in):
         student = hand_in(self.SOURCE + "\ndef g():\n    import os; os._exit(0)", g={}, **F)
