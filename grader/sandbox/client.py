@@ -240,9 +240,7 @@ class Worker:
             raise self._end(ProtocolError("it answered before it was asked"))
         try:
             self._reader.deadline = deadline
-            self._reader.send(first + _frame(request, len(blob)))
-            if blob:
-                self._reader.send(blob)
+            self._reader.send(b"".join((first, _frame(request, len(blob)), blob)))
         except (TimeoutError, OSError) as error:
             raise self._end(error) from None
         if announced is not None and not isinstance(self._receive(deadline)[0], Done):

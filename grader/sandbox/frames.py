@@ -33,9 +33,7 @@ def send(sock: socket.socket, message: msgspec.Struct, blob: bytes | bytearray =
     body = _encoder.encode(message)
     if len(body) > MAX_MESSAGE or len(blob) > MAX_BLOB:
         raise TooLarge
-    sock.sendall(LENGTHS.pack(len(body), len(blob)) + body)
-    if blob:
-        sock.sendall(blob)
+    sock.sendall(b"".join((LENGTHS.pack(len(body), len(blob)), body, blob)))
 
 
 def receive(
@@ -101,18 +99,21 @@ class DeadlineReader:
             left = self.deadline - time.monotonic()
             if left <= 0:
                 raise TimeoutError
-            ready = {key.fd for key, _ in self._selector.select(left)}
-            if self._draining and self._drain in ready and not self._on_output():
-                self._selector.unregister(self._drain)
-                self._draining = False
-            if self._sock.fileno() in ready:
-                try:
-                    count = self._sock.recv_into(buffer)
-                except BlockingIOError:
-                    continue
-                if count == 0:
-                    raise EOFError
-                buffer = buffer[count:]
+            try:
+                count = self._sock.recv_into(buffer)
+            except BlockingIOError:
+                self._wait(left)
+                continue
+            if count == 0:
+                raise EOFError
+            buffer = buffer[count:]
+
+    def _wait(self, seconds: float) -> None:
+        """Wait until there is something to receive, or something printed, which is taken."""
+        ready = {key.fd for key, _ in self._selector.select(seconds)}
+        if self._draining and self._drain in ready and not self._on_output():
+            self._selector.unregister(self._drain)
+            self._draining = False
 
     def is_ahead(self) -> bool:
         """Whether something was sent that nobody has asked for yet."""

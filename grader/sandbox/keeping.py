@@ -42,7 +42,7 @@ def keeps_nothing(source: str) -> bool:
     Its file has to consist of imports of well-known modules, functions, classes and constants, that
     touch nothing but their own arguments and variables. Raises what the parser raises.
     """
-    tree = ast.parse(source)
+    tree = _WithoutOwnAttributes().visit(ast.parse(source))
     tree.body = [part for statement in tree.body for part in imported_part(statement)]
     table = symtable.symtable(ast.unparse(tree), "<source>", "exec")
     own = {one.get_name() for one in table.get_symbols() if one.is_assigned() or one.is_imported()}
@@ -51,6 +51,19 @@ def keeps_nothing(source: str) -> bool:
         and all(map(_is_harmless, ast.walk(tree)))
         and all(_is_plain(name) for name in _globals(table) if name not in own)
     )
+
+
+class _WithoutOwnAttributes(ast.NodeTransformer):
+    """Takes out of a tree what its classes look up in ``self``, and set there, by a name."""
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        self.generic_visit(node)
+        match node:
+            case ast.Call(
+                func=ast.Name(id="getattr" | "setattr"), args=[ast.Name(id="self"), *others]
+            ):
+                return ast.copy_location(ast.Tuple(elts=others, ctx=ast.Load()), node)
+        return node
 
 
 def _only_defines(statement: ast.stmt) -> bool:

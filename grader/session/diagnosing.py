@@ -97,7 +97,7 @@ class FaultModules:
         """Whether a right answer draws random numbers on the probe ``number``."""
         return self._observe(self.catalogue.source, number)[1]
 
-    def observe_singles(self, seconds: float = 3.0) -> None:
+    def observe_singles(self, seconds: float = 1.0) -> None:
         """Observe fault by fault, for at most so much processor time.
 
         Probe by probe, as the search for a misconception starts with all faults on the first ones.

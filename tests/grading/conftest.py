@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator
@@ -20,7 +21,8 @@ from grader.session.protocol import Job
 ROOT = Path(__file__).parents[2]
 SUBMISSIONS = ROOT / "tests" / "submissions" / "attention"
 SEED = 20_170_612
-PROCESSES = 2
+# Where several pytest processes share the cores, each has one to itself.
+PROCESSES = 1 if "PYTEST_XDIST_WORKER" in os.environ else 2
 
 QUICK_LIMITS = """
 [limits]

@@ -35,6 +35,11 @@ PLAIN = {
     "its own errors": "def f(x):\n    if x is None: raise ValueError('no x')\n    return len(x)",
     "a demonstration": "def f(x): return x\nif __name__ == '__main__':\n    a = [f(1)]\n",
     "without gradients": "import torch\n@torch.no_grad()\ndef f(x): return x",
+    "its own attributes by name": (
+        "from torch import nn\nclass A(nn.Module):\n    def __init__(self):\n"
+        "        super().__init__()\n        setattr(self, 'q', nn.Linear(2, 2))\n"
+        "    def forward(self, x): return getattr(self, 'q')(x)\n"
+    ),
     "closures": "def f(x):\n    def g(y): return x + y\n    return sum(g(one) for one in (1, 2))",
 }
 
@@ -59,6 +64,7 @@ KEEPING = {
     "of a module by another name": "import torch\nt = torch\ndef f(x):\n    t.last = x",
     "a module's dictionary": "import torch\ndef f(x):\n    torch.__dict__['last'] = x",
     "setattr": "import torch\ndef f(x): setattr(torch, 'last', x)",
+    "getattr by another name": "import torch\ng = getattr\ndef f(x): g(torch, 'manual_seed')(x)",
     "globals": "def f(x): return globals().setdefault('x', x)",
     "vars": "import torch\ndef f(x): return vars(torch).setdefault('x', x)",
     "exec": "def f(x): exec('global y; y = 1')",
