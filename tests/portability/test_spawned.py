@@ -42,7 +42,7 @@ MORE_KINDS = {
     "ends at import": "import sys\nsys.exit(0)\n",
     "remembers": "n = 0\ndef scale(x):\n    global n\n    n += 1\n    return 3 * x + (n < 2)\n",
 }
-EARNED = {"right": 6, "doubled": 0, "detached": 4}
+EARNED = {"right": 6, "doubled": 0, "detached": 4, "remembers": 6}
 
 
 def _process(patch: pytest.MonkeyPatch, how: str) -> GradingProcess:
