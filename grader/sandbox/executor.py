@@ -7,6 +7,7 @@ the caller's own process. Either way the same requests give the same replies.
 from __future__ import annotations
 
 import builtins
+import contextlib
 import inspect
 import random
 import sys
@@ -363,8 +364,10 @@ def _restore_torch() -> None:
     torch.set_grad_enabled(True)
     if torch.get_num_threads() != 1:
         torch.set_num_threads(1)
-    if torch.get_default_device().type != "cpu":
-        torch.set_default_device(None)
+    with contextlib.suppress(AttributeError):  # torch 2.6 has it when the default was put back
+        if torch.get_default_device().type != "cpu":
+            torch.set_default_device(None)
+            del torch._GLOBAL_DEVICE_CONTEXT.device_context
     if torch.are_deterministic_algorithms_enabled():
         torch.use_deterministic_algorithms(False)
 

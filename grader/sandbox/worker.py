@@ -35,6 +35,20 @@ def warm_up() -> None:
     # The first division on meta imports a second's worth of torch.
     nowhere = torch.empty(2, 2, device="meta")
     (nowhere @ nowhere / 2.0).softmax(-1)
+    _import_what_makes_a_folder()
+
+
+def _import_what_makes_a_folder() -> None:
+    """Import what older torch imports for an optimiser, and which makes a temporary folder then.
+
+    No worker could make one.
+    """
+    with contextlib.suppress(ImportError, OSError):
+        from torch.distributed.nn.jit import instantiator
+
+        if folder := getattr(instantiator, "_TEMP_DIR", None):
+            folder.cleanup()
+            sys.path.remove(folder.name)
 
 
 def run(

@@ -244,6 +244,9 @@ LOSES = {
         "rows_sum_to_one",
     },
 }
+BY_CHANCE = {"dropout_in_function_pair.py": {"ratio_of_two_keys"}}
+"""Kept if none of a few numbers is dropped, which each version of torch draws for itself."""
+
 KEEPS = {
     "class_returns_value.py": {"written_by_hand"},
     "class_returns_value_pair.py": {
@@ -264,7 +267,6 @@ KEEPS = {
         "no_device_of_its_own",
         "normalised_over_the_keys",
         "output_is_weights_times_value",
-        "ratio_of_two_keys",
         "shapes",
     },
     "fill_result_dropped_with_dropout.py": {"written_by_hand"},
@@ -283,5 +285,6 @@ def test_what_the_labs_snippets_lose(corpus, name):
 def test_what_the_labs_snippets_keep(corpus, name):
     report = corpus(name)
     kept = {check.id for check in report.checks if check.status == Status.PASSED}
-    assert kept == KEEPS[name.removeprefix("seeds/")]
+    seed = name.removeprefix("seeds/")
+    assert kept - BY_CHANCE.get(seed, set()) == KEEPS[seed]
     assert report.score.earned == sum(c.points for c in report.checks if c.id in kept)
