@@ -235,12 +235,12 @@ class Worker:
         if self._lost is not None:
             raise self._lost.with_traceback(None)
         announced, self._announced = self._announced, None
-        first = b"" if announced is None else _frame(announced)
+        first = b"" if announced is None else frames.framed(_encoder.encode(announced))
         if self._reader.is_ahead():
             raise self._end(ProtocolError("it answered before it was asked"))
         try:
             self._reader.deadline = deadline
-            self._reader.send(b"".join((first, _frame(request, len(blob)), blob)))
+            self._reader.send(first + frames.framed(_encoder.encode(request), blob))
         except (TimeoutError, OSError) as error:
             raise self._end(error) from None
         if announced is not None and not isinstance(self._receive(deadline)[0], Done):
@@ -323,9 +323,3 @@ class Worker:
             self._kept += data[: max(0, room)]
             self._dropped = self._dropped or len(data) > room
         return True
-
-
-def _frame(request: msgspec.Struct, blob_size: int = 0) -> bytes:
-    """A request as it is sent, up to its blob."""
-    body = _encoder.encode(request)
-    return frames.LENGTHS.pack(len(body), blob_size) + body

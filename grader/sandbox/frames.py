@@ -33,7 +33,12 @@ def send(sock: socket.socket, message: msgspec.Struct, blob: bytes | bytearray =
     body = _encoder.encode(message)
     if len(body) > MAX_MESSAGE or len(blob) > MAX_BLOB:
         raise TooLarge
-    sock.sendall(b"".join((LENGTHS.pack(len(body), len(blob)), body, blob)))
+    sock.sendall(framed(body, blob))
+
+
+def framed(body: bytes, blob: bytes | bytearray = b"") -> bytes:
+    """An encoded message and its blob as they are sent."""
+    return b"".join((LENGTHS.pack(len(body), len(blob)), body, blob))
 
 
 def receive(

@@ -23,17 +23,18 @@ _BUILTINS = {
 
 _GLOBAL_STATE = (
     "backends", "compile", "cuda", "enable_", "initial_seed", "jit", "library", "manual_seed",
-    "ops", "register_module", "seed", "set_", "use_deterministic", "utils",
+    "ops", "random", "register_module", "seed", "set_", "use_deterministic", "utils",
 )  # fmt: skip
-"""How names begin that lead to settings and caches of a whole process."""
+"""How names begin that lead to settings and caches of a whole process, or to chance."""
 
 _UNINITIALISED = {
-    "empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "resize_", "data_ptr",
-    "storage", "untyped_storage",
+    "empty", "empty_like", "empty_permuted", "empty_strided", "new", "new_empty", "resize_",
+    "data_ptr", "storage", "untyped_storage",
 }  # fmt: skip
 """What shows memory as it happens to be, or where it lies."""
 
-_UNINITIALISED_IF_CALLED = {"Tensor", "FloatTensor", "DoubleTensor"}
+_UNINITIALISED_IF_CALLED = ("Tensor", "ndarray")
+"""How names end of classes whose instances show it, while their names are everywhere."""
 
 
 def keeps_nothing(source: str) -> bool:
@@ -74,7 +75,7 @@ def _only_defines(statement: ast.stmt) -> bool:
         case ast.Expr(value=ast.Constant()):
             return True
         case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
-            return _is_constant(value) and _last_name(value) not in _UNINITIALISED_IF_CALLED
+            return _is_constant(value) and not _last_name(value).endswith(_UNINITIALISED_IF_CALLED)
         case ast.AnnAssign(value=None):
             return True
     return False
@@ -97,7 +98,7 @@ def _is_harmless(node: ast.AST) -> bool:
         case ast.Subscript(value=value) if not isinstance(node.ctx, ast.Load):
             return isinstance(value, ast.Name | ast.Attribute | ast.Subscript)
         case ast.Call(func=function):
-            return _last_name(function) not in _UNINITIALISED_IF_CALLED
+            return not _last_name(function).endswith(_UNINITIALISED_IF_CALLED)
         case ast.arguments(defaults=defaults, kw_defaults=options):
             return all(_is_constant(value) for value in [*defaults, *options] if value)
         case ast.FunctionDef(decorator_list=decorators):
@@ -135,7 +136,12 @@ def _is_plain_decorator(decorator: ast.expr) -> bool:
 
 
 def _is_known(module: str) -> bool:
-    return any(module == known or module.startswith(f"{known}.") for known in _MODULES)
+    """Whether a module is one of the well-known, or a part of one that is as usual."""
+    return any(
+        all(map(_is_usual, module.removeprefix(known).split(".")))
+        for known in _MODULES
+        if f"{module}.".startswith(f"{known}.")
+    )
 
 
 def _is_usual(name: str) -> bool:

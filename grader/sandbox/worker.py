@@ -41,9 +41,9 @@ def warm_up() -> None:
 def _import_what_makes_a_folder() -> None:
     """Import what older torch imports for an optimiser, and which makes a temporary folder then.
 
-    No worker could make one.
+    No worker could make one. A process that has done this before has it already.
     """
-    with contextlib.suppress(ImportError, OSError):
+    with contextlib.suppress(ImportError, OSError, ValueError):
         from torch.distributed.nn.jit import instantiator
 
         if folder := getattr(instantiator, "_TEMP_DIR", None):

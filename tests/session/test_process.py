@@ -116,13 +116,19 @@ class TestLaterWorkers:
         assert all(map(hand_in.last.can_retry, [OUT_OF_MEMORY, NO_ALLOCATION, *ENDED]))
 
     @pytest.mark.parametrize("ending", ["raise SystemExit", "import os; os._exit(0)"])
-    def test_nor_is_it_believed_of_a_worker_that_has_ended(self, hand_in, ending):
+    def test_what_ends_processes_is(self, hand_in, ending):
         student = hand_in(f"def f(): return 1\ndef g(): {ending}", g={}, **F)
         bench = hand_in.last
         bench.begin("another")
         with pytest.raises((StudentError, WorkerLost)):
             student.g()
         assert bench.can_retry(FAILED)
+
+    def test_and_what_no_worker_is_left_to_look_at(self, hand_in):
+        hand_in("def f(): return 1", **F)
+        hand_in.last.begin("another")
+        hand_in.last.discard()
+        assert hand_in.last.can_retry(FAILED)
 
     def test_what_helpers_keep_is_not_looked_at(self, hand_in):
         hand_in("from helper import f", helpers={"helper.py": "def f(): return 1"}, **F)
