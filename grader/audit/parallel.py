@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from typing import TypeVar
 
-from grader.sandbox.process import cores
+from grader.sandbox import cores
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -19,7 +19,7 @@ def spread(work: Callable[[T], R], things: Sequence[T], *, processes: int | None
 
     Raises what ``work`` raises, or RuntimeError if a child ends before it is done.
     """
-    count = min(processes or cores(), len(things)) if hasattr(os, "fork") else 1
+    count = min(processes or cores.available(), len(things)) if hasattr(os, "fork") else 1
     if count <= 1:
         return [work(thing) for thing in things]
     context = multiprocessing.get_context("fork")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from grader.batch.pool import SPARE_SECONDS, Lost
 from grader.report.model import Report
-from grader.sandbox.process import cores
+from grader.sandbox import cores
 from grader.session.client import GradingError, GradingProcess
 from grader.session.protocol import Job
 
@@ -14,7 +14,7 @@ class LocalPool:
 
     def __init__(self, jobs: int | None = None, *, isolate: bool = False) -> None:
         self._isolate = isolate
-        self._jobs = jobs or cores()
+        self._jobs = jobs or cores.available()
 
     def size(self) -> int:
         return self._jobs

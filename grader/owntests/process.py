@@ -19,7 +19,7 @@ from grader.owntests import worker
 from grader.owntests.client import Failed, Job, Measured, Message, Step
 from grader.owntests.measure import measure
 from grader.owntests.running import replies
-from grader.sandbox import process
+from grader.sandbox import cores, process
 from grader.sandbox.client import ForkServer
 from grader.sandbox.errors import SandboxError
 from grader.sandbox.forkserver import start
@@ -87,7 +87,7 @@ def _isolated(staging: Path) -> list[ForkServer]:
 
 
 def _cores() -> int:
-    return min(4, len(os.sched_getaffinity(0)))
+    return min(4, cores.available())
 
 
 if __name__ == "__main__":

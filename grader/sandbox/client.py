@@ -96,7 +96,8 @@ class ForkServer:
         """Fork a worker for the staged files in ``directory``; raises SandboxError."""
         ours, theirs = socket.socketpair()
         read_end, write_end = os.pipe()
-        command = Spawn(directory=str(directory), confinement=confinement)
+        cores = sorted(os.sched_getaffinity(0))
+        command = Spawn(directory=str(directory), confinement=confinement, cores=cores)
         try:
             answer, descriptors = self._ask(command, [theirs.fileno(), write_end])
         except SandboxError:

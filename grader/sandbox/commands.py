@@ -29,6 +29,8 @@ class Spawn(Message):
 
     directory: str
     confinement: Confinement
+    cores: list[int] = msgspec.field(default_factory=list)
+    """Processor cores that it may run on, if not all."""
 
 
 class Reap(Message):

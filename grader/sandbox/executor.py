@@ -78,6 +78,19 @@ class Executor:
         self._calls: OrderedDict[int, _Call] = OrderedDict()
         self._call_number = 0
         self._tripwire = Tripwire([])
+        self._handlers: dict[type, Callable[..., tuple[Reply, bytes | bytearray]]] = {
+            Load: self._load,
+            Analyse: self._analyse,
+            Examine: self._examine,
+            BeginCheck: self._begin_check,
+            Call: self._call,
+            Backward: self._backward,
+            Attribute: self._attribute,
+            Inspect: self._inspect,
+            LoadWeights: self._load_weights,
+            Convert: self._convert,
+            Train: self._train,
+        }
 
     def use(self, module: types.ModuleType) -> None:
         """Serve ``module``, which was loaded elsewhere."""
@@ -91,21 +104,8 @@ class Executor:
         return reply, blob
 
     def _handle(self, request: Request, blob: bytes | bytearray) -> tuple[Reply, bytes | bytearray]:
-        handlers: dict[type, Callable[..., tuple[Reply, bytes | bytearray]]] = {
-            Load: self._load,
-            Analyse: self._analyse,
-            Examine: self._examine,
-            BeginCheck: self._begin_check,
-            Call: self._call,
-            Backward: self._backward,
-            Attribute: self._attribute,
-            Inspect: self._inspect,
-            LoadWeights: self._load_weights,
-            Convert: self._convert,
-            Train: self._train,
-        }
         try:
-            return handlers[type(request)](request, blob)
+            return self._handlers[type(request)](request, blob)
         except UnusableTensor as refused:
             return Unusable(problem=refused.problem), b""
         except (CannotBind, WrongWeights) as problem:
@@ -357,8 +357,10 @@ def _restore_torch() -> None:
 
     Each setting is looked at first: some setters import large parts of torch.
     """
-    torch.set_default_dtype(torch.float32)
-    torch.set_grad_enabled(True)
+    if torch.get_default_dtype() is not torch.float32:
+        torch.set_default_dtype(torch.float32)
+    if not torch.is_grad_enabled():
+        torch.set_grad_enabled(True)
     if torch.get_num_threads() != 1:
         torch.set_num_threads(1)
     with contextlib.suppress(AttributeError):  # torch 2.6 has it when the default was put back
@@ -391,4 +393,4 @@ def _kind(thing: Any) -> str:
 
 def _fingerprint(tensor: torch.Tensor) -> bytes:
     """The numbers of a tensor; unlike its version it also shows writes through ``.data``."""
-    return b"" if tensor.is_meta else raw_bytes(tensor.detach().contiguous())
+    return b"" if tensor.is_meta else raw_bytes(tensor.detach().resolve_conj().contiguous())

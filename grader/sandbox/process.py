@@ -17,13 +17,6 @@ def supported() -> bool:
     return sys.platform == "linux"
 
 
-def cores() -> int:
-    """How many processor cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def deny_new_privileges() -> None:
     """No program that this process starts can gain rights, by setuid or otherwise."""
     _prctl(_SET_NO_NEW_PRIVS, 1)

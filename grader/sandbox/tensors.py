@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Sequence
 
@@ -104,12 +105,12 @@ def _plain(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def raw_bytes(dense: torch.Tensor) -> bytes:
-    """The memory of a contiguous tensor."""
+    """The memory of a contiguous tensor on the CPU; raises RuntimeError if it has too little."""
     if dense.numel() == 0:
         return b""
-    # A single number is contiguous whatever its stride, which view() does not know.
-    flat = dense.reshape(-1).as_strided((dense.numel(),), (1,))
-    return bytes(flat.view(torch.uint8).numpy().data)
+    if dense.storage_offset() * dense.itemsize + dense.nbytes > dense.untyped_storage().nbytes():
+        raise RuntimeError("a tensor whose storage was made smaller than itself")
+    return ctypes.string_at(dense.data_ptr(), dense.nbytes)
 
 
 def unpack(
@@ -136,7 +137,7 @@ def _unpack_one(spec: TensorSpec, blob: bytes | bytearray, offset: int) -> torch
     dtype = DTYPES.get(spec.dtype)
     if dtype is None or len(spec.shape) > MAX_DIMS or spec.size < 0:
         raise ProtocolError("it sent a malformed tensor")
-    if any(n < 0 for n in spec.shape) or _claimed(spec.shape) >= MAX_NUMEL:
+    if min(spec.shape, default=0) < 0 or _claimed(spec.shape) >= MAX_NUMEL:
         raise ProtocolError("it sent a tensor of an impossible shape")
     if spec.device == "meta":
         if spec.size:
@@ -161,7 +162,7 @@ def _unpack_one(spec: TensorSpec, blob: bytes | bytearray, offset: int) -> torch
 
 def _claimed(shape: Sequence[int]) -> int:
     """Numbers of a shape; a zero counts as one, as torch multiplies the other sizes even then."""
-    return math.prod(max(n, 1) for n in shape)
+    return math.prod(shape) or math.prod(max(n, 1) for n in shape)
 
 
 def _elements(spec: TensorSpec) -> int:

@@ -10,7 +10,7 @@ import gc
 import os
 import socket
 
-from grader.sandbox import process
+from grader.sandbox import cores, process
 from grader.sandbox.starting import Workers
 from grader.session.protocol import Job
 from grader.session.serving import answer_job
@@ -36,6 +36,7 @@ class Forking:
             status = 1
             try:
                 process.die_with_parent(me)
+                cores.keep_to_one()
                 gc.disable()  # this process ends before collecting could pay
                 answer_job(job, self._sock, self._server)
                 status = 0

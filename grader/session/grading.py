@@ -39,7 +39,7 @@ from grader.session.plugin import Checks
 from grader.session.protocol import Job, Progress
 from grader.session.pytest_run import run_suites
 from grader.session.reporting import report_on
-from grader.session.scoring import Expected, by_depth, outcomes_by_case, score, worst
+from grader.session.scoring import Expected, by_depth, score, worst
 
 OnProgress: TypeAlias = Callable[[Progress], None]
 NextJob: TypeAlias = Callable[[], tuple[Job, OnProgress]]
@@ -123,7 +123,7 @@ class _Run(Checks):
         self._demonstrations: dict[Demonstration, Run] = {}
         self._hidden_module: types.ModuleType | None = None
         self._diagnosis: list[Diagnosis] = []
-        self._json_report: dict[str, Any] = {}
+        self._outcomes: dict[str, Outcome] = {}
         self._fault: Exception | None = None
         self._settled: set[int] = set()
         self._done = 0
@@ -179,17 +179,13 @@ class _Run(Checks):
         try:
             run_suites(
                 self._assignment,
-                "--json-report",
-                "--json-report-file=none",
-                "--json-report-omit=log",
                 plugin=_Registered(self),
                 public_only=self._public_only,
             )
         except GraderFault as fault:
             raise self._fault or fault from None
         bench = self._bench
-        outcomes = outcomes_by_case(self._json_report)
-        failures = self._failures(outcomes)
+        failures = self._failures()
         exhibits: list[Exhibit] = []
         if bench is not None and failures and self._assignment.reference is not None:
             with contextlib.suppress(OutOfTime, SubmissionUnusable, WorkerLost):
@@ -197,7 +193,7 @@ class _Run(Checks):
                 if self._hidden_module is not None:
                     self._diagnose(bench, self._hidden_module, failures)
             bench.discard()
-        return score(self._expected, outcomes, exhibits, self._diagnosis)
+        return score(self._expected, self._outcomes, exhibits, self._diagnosis)
 
     def _diagnose(self, bench: Bench, suite: types.ModuleType, failures: list[Failure]) -> None:
         """Name the misconceptions, and what they explain."""
@@ -210,17 +206,14 @@ class _Run(Checks):
             seed=bench.seed,
         )
 
-    def _failures(self, outcomes: dict[str, Outcome]) -> list[Failure]:
+    def _failures(self) -> list[Failure]:
         """The checks that failed on what the code does, each with its cases."""
-        found = [(entry, worst(entry, outcomes)) for entry in by_depth(self._expected)]
+        found = [(entry, worst(entry, self._outcomes)) for entry in by_depth(self._expected)]
         return [
             Failure(id=entry.id, outcome=outcome, cases=[self._cases[case] for case in entry.cases])
             for entry, outcome in found
             if outcome.is_wrong
         ]
-
-    def pytest_json_modifyreport(self, json_report: dict[str, Any]) -> None:
-        self._json_report = json_report
 
     def bench_for(self, suite: Path) -> Bench:
         assert self._bench is not None
@@ -232,9 +225,20 @@ class _Run(Checks):
         self._done += settled
         return settled
 
+    def run(self, item: pytest.Item, nextitem: pytest.Item | None) -> BaseException | None:
+        # As pytest's own protocol, which makes three reports of each check: nobody reads them here.
+        assert isinstance(item, pytest.Function)
+        item._initrequest()
+        raised = _raised_by(item.ihook.pytest_runtest_setup, item=item)
+        if raised is None:
+            raised = _raised_by(item.ihook.pytest_runtest_call, item=item)
+        after = _raised_by(item.ihook.pytest_runtest_teardown, item=item, nextitem=nextitem)
+        return after if raised is None else raised
+
     def finished(self, item: pytest.Item, outcome: Outcome) -> None:
         declared = declared_check(getattr(item, "function", None))
         assert declared is not None
+        self._outcomes[item.nodeid] = outcome
         self._done += 1
         if not outcome.passed:
             self._settled.add(id(declared))
@@ -277,6 +281,16 @@ class _Run(Checks):
         if isinstance(excinfo.value, Exception):
             self._fault = excinfo.value
         return True
+
+
+def _raised_by(step: Callable[..., Any], **given: Any) -> BaseException | None:
+    try:
+        step(**given)
+    except (KeyboardInterrupt, pytest.exit.Exception):
+        raise
+    except BaseException as error:
+        return error
+    return None
 
 
 class _Registered:

@@ -229,8 +229,3 @@ def _import_words(outcome: Outcome, cause: Exception, submission: Submission | N
 def as_property(outcome: Outcome) -> dict[str, Any]:
     """An outcome as the plain data that travels in a pytest report."""
     return msgspec.to_builtins(outcome)  # type: ignore[no-any-return]
-
-
-def from_property(data: dict[str, Any]) -> Outcome:
-    """The inverse of ``as_property``."""
-    return msgspec.convert(data, Outcome)

@@ -57,36 +57,35 @@ class Checks:
             return None
         if self.is_settled(item):
             return True
-        from grader.session.outcomes import as_property
-
-        item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-        reports, outcome, bench = self._attempt(item, nextitem)
+        outcome, bench = self._attempt(item, nextitem)
         if bench.can_retry(outcome):
             bench.discard()
-            reports, outcome, bench = self._attempt(item, nextitem)
+            outcome, bench = self._attempt(item, nextitem)
             outcome.state_dependent = outcome.passed
         if outcome.passed and bench.wrote_inputs:
             # What is expected is often made from the inputs, which it might have made easier.
             with bench.inputs_closed():
-                reports, outcome, bench = self._attempt(item, nextitem)
-        reports[-1].user_properties.append(("outcome", as_property(outcome)))
+                outcome, bench = self._attempt(item, nextitem)
         self.finished(item, outcome)
-        for report in reports:
-            item.ihook.pytest_runtest_logreport(report=report)
-        item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
         return True
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(
-        self, item: pytest.Item, call: pytest.CallInfo[None]
-    ) -> Generator[None, Any, Any]:
-        if call.excinfo is not None and item.stash.get(_ERROR, None) is None:
-            item.stash[_ERROR] = call.excinfo.value
-        return (yield)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Make a check's fixtures if all are ours: pytest's way takes as long as many a check."""
+        if declared_check(getattr(item, "function", None)) is None:
+            return
+        assert isinstance(item, pytest.Function)
+        request, known = item._request, item._fixtureinfo.name2fixturedefs
+        parameters = item.callspec.params if hasattr(item, "callspec") else {}
+        names = [name for name in item.fixturenames if name not in {"request", *parameters}]
+        if all(name in FIXTURES and len(known[name]) == 1 for name in names):
+            item.funcargs["request"] = request
+            item.funcargs |= {name: FIXTURES[name](request) for name in names}
 
-    def _attempt(
-        self, item: pytest.Item, nextitem: pytest.Item | None
-    ) -> tuple[list[pytest.TestReport], Outcome, Bench]:
+    def run(self, item: pytest.Item, nextitem: pytest.Item | None) -> BaseException | None:
+        """Set the check up, call it and tear it down; what it raised."""
+        raise NotImplementedError
+
+    def _attempt(self, item: pytest.Item, nextitem: pytest.Item | None) -> tuple[Outcome, Bench]:
         from grader.sandbox.errors import WorkerLost
         from grader.session.outcomes import outcome_of
 
@@ -94,10 +93,8 @@ class Checks:
         module = getattr(item, "module", None)
         if module is not None:
             bench.constants.keep(module)
-        item.stash[_ERROR] = None
         started = time.perf_counter()
-        reports = runtestprotocol(item, log=False, nextitem=nextitem)
-        error = bench.attribute(item.stash[_ERROR])
+        error = bench.attribute(self.run(item, nextitem))
         bench.constants.restore()
         outcome = outcome_of(error, bench.submission)
         outcome.output, outcome.truncated = bench.take_output()
@@ -105,7 +102,7 @@ class Checks:
         if isinstance(error, WorkerLost):
             bench.discard()
         outcome.seconds = time.perf_counter() - started
-        return reports, outcome, bench
+        return outcome, bench
 
 
 class PlainChecks(Checks):
@@ -114,6 +111,7 @@ class PlainChecks(Checks):
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._benches: Benches | None = None
+        self._reports: list[pytest.TestReport] = []
 
     def bench_for(self, suite: Path) -> Bench:
         from grader.course.model import CourseError, NotGradable
@@ -130,11 +128,28 @@ class PlainChecks(Checks):
         except (CourseError, NotGradable) as error:
             raise pytest.UsageError(str(error)) from None
 
+    def run(self, item: pytest.Item, nextitem: pytest.Item | None) -> BaseException | None:
+        item.stash[_ERROR] = None
+        self._reports = runtestprotocol(item, log=False, nextitem=nextitem)
+        return item.stash[_ERROR]
+
+    def finished(self, item: pytest.Item, outcome: Outcome) -> None:
+        """Report the last attempt as pytest would have, and with it the outcome."""
+        from grader.session.outcomes import as_property
+
+        item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        self._reports[-1].user_properties.append(("outcome", as_property(outcome)))
+        for report in self._reports:
+            item.ihook.pytest_runtest_logreport(report=report)
+        item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, Any, Any]:
-        report = yield from super().pytest_runtest_makereport(item, call)
+        if call.excinfo is not None and item.stash.get(_ERROR, None) is None:
+            item.stash[_ERROR] = call.excinfo.value
+        report = yield
         if self._config.getoption("--submission") is not None:
             _make_visible(report.longrepr)
         return report
@@ -168,29 +183,36 @@ def _bench(request: pytest.FixtureRequest) -> Bench:
     return checks.bench_for(request.path)
 
 
-@pytest.fixture
-def draw(request: pytest.FixtureRequest) -> Draw:
+def _draw(request: pytest.FixtureRequest) -> Draw:
     """Random inputs of this check, repeatable from the run's seed."""
     from grader.session.draw import Draw
 
     return Draw(_bench(request).seed, request.node.name)
 
 
-@pytest.fixture
-def student(request: pytest.FixtureRequest) -> Student:
+def _student(request: pytest.FixtureRequest) -> Student:
     """The student's module."""
     bench = _bench(request)
     bench.begin(request.node.name)
     return bench.student
 
 
-@pytest.fixture
-def reference(request: pytest.FixtureRequest) -> Student:
+def _reference(request: pytest.FixtureRequest) -> Student:
     """The reference, used like the student."""
     return _bench(request).reference
 
 
-@pytest.fixture
-def forbidden_uses(request: pytest.FixtureRequest) -> list[Any]:
+def _forbidden_uses(request: pytest.FixtureRequest) -> list[Any]:
     """Where the submission uses what its assignment forbids: grows while calls are made."""
     return _bench(request).forbidden_uses
+
+
+FIXTURES: dict[str, Callable[[pytest.FixtureRequest], Any]] = {
+    "draw": _draw,
+    "student": _student,
+    "reference": _reference,
+    "forbidden_uses": _forbidden_uses,
+}
+draw, student, reference, forbidden_uses = (
+    pytest.fixture(function, name=name) for name, function in FIXTURES.items()
+)

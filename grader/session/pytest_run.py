@@ -20,8 +20,6 @@ _ARGUMENTS = (
     "--noconftest",
     "--assert=plain",
     "--tb=native",
-    "--capture=no",
-    "-ppytest_jsonreport.plugin",
     "-pgrader.session.plugin",
     # Without these a warm process spends most of its time collecting garbage.
     "-pno:unraisableexception",
@@ -29,6 +27,12 @@ _ARGUMENTS = (
     "-pno:cacheprovider",
     "-pno:logging",
     "-pno:warnings",
+    # Each of these takes part in every check and adds nothing to it.
+    "-pno:capture",
+    "-pno:faulthandler",
+    "-pno:setuponly",
+    "-pno:setupplan",
+    "-pno:subtests",
 )
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import msgspec
 
@@ -15,7 +14,7 @@ from grader.course.families import depth
 from grader.report.model import CheckResult, Diagnosis, Evidence, Output, Status, Visibility
 from grader.session.checks import Check
 from grader.session.evidence import Exhibit
-from grader.session.outcomes import Outcome, from_property
+from grader.session.outcomes import Outcome
 
 MAX_OUTPUT = 64 * 1024
 """Characters kept of what all cases of a check print."""
@@ -28,16 +27,6 @@ class Expected(msgspec.Struct, kw_only=True):
     check: Check
     visibility: Visibility
     cases: list[str]
-
-
-def outcomes_by_case(json_report: dict[str, Any]) -> dict[str, Outcome]:
-    """The outcome of every case, by pytest id, from pytest-json-report's report."""
-    outcomes = {}
-    for test in json_report.get("tests", []):
-        for entry in test.get("user_properties", []):
-            if "outcome" in entry:
-                outcomes[test["nodeid"]] = from_property(entry["outcome"])
-    return outcomes
 
 
 def score(

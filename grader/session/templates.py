@@ -18,7 +18,7 @@ from typing import TypeAlias
 import msgspec
 
 from grader.report.model import Report
-from grader.sandbox import frames, process
+from grader.sandbox import cores, frames, process
 from grader.sandbox.starting import Workers
 from grader.session.answering import answer, progress_to
 from grader.session.protocol import Job
@@ -138,6 +138,7 @@ def _serve(like: Job, control: socket.socket, events: socket.socket, server: Wor
             if pid == 0:
                 in_child = True
                 process.die_with_parent(me)
+                cores.keep_to_one()
                 control.close()
                 gc.disable()
                 return job, progress_to(events)
