@@ -1,8 +1,8 @@
-"""Grades a class of known submissions in one batch, then again while the batch is killed.
+"""Grades a class of known submissions in one batch, then while it is killed, then on a cluster.
 
 The class is made of right answers written differently, known faults and attacks. Exits with 1 if a
-score is not what it should be, a killed and resumed batch comes to another result, or something is
-graded twice.
+score is not what it should be, a killed and resumed batch or a cluster of which a worker is killed
+comes to another result, or a batch grades something twice.
 """
 
 from __future__ import annotations
@@ -56,6 +56,7 @@ def main() -> int:
     parser.add_argument("--students", type=int, default=300)
     parser.add_argument("--kills", type=int, default=3)
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))
+    parser.add_argument("--workers", type=int, default=2, help="of the cluster; 0: no cluster")
     parser.add_argument("--jobs", type=int, help="default: one for each core")
     options = parser.parse_args()
     sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "attacks")]
@@ -87,7 +88,15 @@ def main() -> int:
         problems += differences(students, reports, read(in_pieces))
         if sum(runs) > len(students):
             problems.append(f"{sum(runs)} gradings of {len(students)} submissions were finished")
-        print(f"Killed {options.kills} times: {' + '.join(map(str, runs))} graded")
+        print(f"Killed {options.kills} times: {' + '.join(map(str, runs))} graded", flush=True)
+
+        if options.workers:
+            moment = chance.uniform(0, len(students) / 2)
+            on_cluster = folder / "on-cluster"
+            graded = grade_on_cluster(folder, on_cluster, options.workers, moment)
+            problems += differences(students, reports, read(on_cluster))
+            lost = f"one of {options.workers} workers killed after {moment:.0f}"
+            print(f"On a Dask cluster, {lost}: {graded} graded")
         place.close()
     for problem in problems:
         print(f"WRONG: {problem}")
@@ -212,6 +221,37 @@ def kill(run: subprocess.Popen[str], output: Path, moment: float, chance: random
     time.sleep(chance.uniform(0, 1))
     run.kill()
     return finish(run)
+
+
+def grade_on_cluster(folder: Path, output: Path, workers: int, moment: float) -> int:
+    """Grade the class on a Dask cluster on loopback, of which a worker is killed on the way."""
+    file = folder / "scheduler.json"
+    scheduler = dask("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", file)
+    while not file.exists() and scheduler.poll() is None:
+        time.sleep(0.1)
+    address = json.loads(file.read_bytes())["address"]
+    own = ["--nthreads", "1", "--no-nanny", "--local-directory", folder]
+    processes = [dask("worker", address, *own) for _ in range(workers)]
+    try:
+        batch = start(folder / "class", output, ["--scheduler", address])
+        reports = output / "reports"
+        while batch.poll() is None and len(list(reports.glob("*/*.json"))) < moment:
+            time.sleep(0.1)
+        processes[0].kill()
+        return finish(batch)
+    finally:
+        for process in (*processes, scheduler):
+            process.terminate()
+            process.wait()
+
+
+def dask(*words: str | Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "dask", *map(str, words), "--no-dashboard"],
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
 
 
 def read(output: Path) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,9 @@ def main() -> int:
             seconds(ours, "generate_feedback", id)
         seconds(ours, "export", EXPORTER)
         wrong = {id: differences(ours, id, options.students) for id in ASSIGNMENTS}
-        plain = {id: kernel_for_each(stock / id, id, options.stock) for id in ASSIGNMENTS}
+        plain = {
+            id: kernel_for_each(stock / id, id, options.stock, reference(id)) for id in ASSIGNMENTS
+        }
     table = [
         [
             id,
@@ -72,6 +74,11 @@ def main() -> int:
     for problem in [problem for id in ASSIGNMENTS for problem in wrong[id]]:
         print(f"WRONG: {problem}")
     return 1 if any(wrong.values()) else 0
+
+
+def reference(id: str) -> Path:
+    """The solution of an assignment."""
+    return ROOT / "solutions" / id / f"{id}.py"
 
 
 def seconds(folder: Path, *words: str) -> float:
@@ -189,13 +196,31 @@ def differences(folder: Path, id: str, students: int) -> list[str]:
     return problems
 
 
-def kernel_for_each(folder: Path, id: str, students: int) -> float:
+def kernel_for_each(folder: Path, id: str, students: int, submission: Path) -> float:
     """Seconds a submission that nbgrader takes as it comes: it runs the same checks in a kernel."""
+    text = submission.read_text("utf-8")
+    made = notebook([text, checking(id, text)])
+    for part, cell in zip(("answer", "checks"), made["cells"], strict=True):
+        graded = part == "checks"
+        marks = {"schema_version": 3, "grade_id": part, "grade": graded, "locked": graded}
+        marks |= {"solution": not graded, "task": False} | ({"points": 1} if graded else {})
+        cell["metadata"]["nbgrader"] = marks
+    data = json.dumps(made).encode()
+    write(folder / "source" / id / f"{id}.ipynb", data)
+    (folder / "nbgrader_config.py").write_text("c = get_config()\nc.Execute.timeout = 300\n")
+    seconds(folder, "generate_assignment", id)
+    for number in range(students):
+        write(folder / "submitted" / f"student{number:02}" / id / f"{id}.ipynb", data)
+    return seconds(folder, "autograde", id) / students
+
+
+def checking(id: str, text: str) -> str:
+    """Python that runs an assignment's checks on the submission ``text`` by plain pytest."""
     arguments = plain_pytest("answer.py", id)[3:]
     paths = [str(ROOT), str(ROOT / "benchmarks"), str(ROOT / "tests/hidden")]
-    checking = (
+    return (
         "import os, sys, pytest\n"
-        'open("answer.py", "w").write(In[1])\n'
+        f'open("answer.py", "w").write({text!r})\n'
         f"sys.path[:0] = {paths!r}\n"
         'os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"\n'
         f"arguments = {arguments!r}\n"
@@ -203,23 +228,24 @@ def kernel_for_each(folder: Path, id: str, students: int) -> float:
         f"os.chdir({str(ROOT)!r})\n"
         "assert pytest.main(there) == 0"
     )
-    text = (ROOT / "solutions" / id / f"{id}.py").read_text("utf-8")
-    cells = []
-    for part, source in (("answer", text), ("checks", checking)):
-        graded = part == "checks"
-        marks = {"schema_version": 3, "grade_id": part, "grade": graded, "locked": graded}
-        marks |= {"solution": not graded, "task": False} | ({"points": 1} if graded else {})
-        cell = {"cell_type": "code", "id": part, "source": source, "outputs": []}
-        cells.append(cell | {"execution_count": None, "metadata": {"nbgrader": marks}})
+
+
+def notebook(sources: Sequence[str]) -> Notebook:
+    """A notebook of code cells that have not been run."""
+    cells: list[Notebook] = [
+        {
+            "cell_type": "code",
+            "id": f"cell{number}",
+            "source": source,
+            "outputs": [],
+            "execution_count": None,
+            "metadata": {},
+        }
+        for number, source in enumerate(sources)
+    ]
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     about = {"metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
-    data = json.dumps({"cells": cells} | about).encode()
-    write(folder / "source" / id / f"{id}.ipynb", data)
-    (folder / "nbgrader_config.py").write_text("c = get_config()\nc.Execute.timeout = 300\n")
-    seconds(folder, "generate_assignment", id)
-    for number in range(students):
-        write(folder / "submitted" / f"student{number:02}" / id / f"{id}.ipynb", data)
-    return seconds(folder, "autograde", id) / students
+    return {"cells": cells} | about
 
 
 if __name__ == "__main__":
