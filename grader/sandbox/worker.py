@@ -61,7 +61,8 @@ def run(
     sock = _keep_only(sock, output)
     os.setsid()
     if spawn.cores:
-        os.sched_setaffinity(0, spawn.cores)
+        with contextlib.suppress(OSError):  # they may have been taken from it since
+            os.sched_setaffinity(0, spawn.cores)
     enter(spawn.directory)
     ready = confine(spawn, parent, prepared)
     frames.send(sock, ready)
