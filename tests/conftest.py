@@ -9,7 +9,6 @@ import hypothesis
 import pytest
 import torch
 
-from grader.sandbox import cores
 from grader.sandbox.client import ForkServer
 
 if TYPE_CHECKING:
@@ -35,11 +34,6 @@ LONGEST = frozenset(
 def pytest_configure(config: pytest.Config) -> None:
     # pytest-xdist would begin with the files that have most tests, which are the quick ones.
     config.option.loadscopereorder = False
-
-
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """One more than there are cores: many a test waits until a limit has run out."""
-    return cores.available() + 1
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
