@@ -14,7 +14,7 @@ from functools import partial
 
 import msgspec
 
-from grader.sandbox import pages, process, worker
+from grader.sandbox import eager, pages, process, worker
 from grader.sandbox.commands import Answer, Command, KillAll, Reap, Reaped, Spawn, Spawned
 from grader.sandbox.confine import Prepared
 from grader.sandbox.errors import SandboxError
@@ -87,6 +87,7 @@ def serve(
         if pidfd is not None:
             forked += 1
             if forked == MANY_FORKS:
+                eager.import_the_compiler()
                 pages.collapse()
     _kill_all(workers)
 

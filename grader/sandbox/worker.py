@@ -6,16 +6,17 @@ import contextlib
 import os
 import socket
 import sys
+import tempfile
 import types
 from collections.abc import Callable
 from typing import TypeAlias
 
 import msgspec
-import torch
 
 from grader.sandbox import frames, probes
 from grader.sandbox.commands import Spawn
 from grader.sandbox.confine import Prepared, confine
+from grader.sandbox.eager import torch
 from grader.sandbox.executor import Executor
 from grader.sandbox.messages import Probed, Reply, Request, Targets, Unusable
 
@@ -32,9 +33,12 @@ def warm_up() -> None:
     x = torch.randn(8, 8, requires_grad=True)
     torch.autograd.grad((x @ x).softmax(-1).sum(), x)
     torch.nn.Linear(2, 2)(torch.ones(1, 2))
-    # The first division on meta imports a second's worth of torch.
+    # The first product on meta imports half a second's worth of torch.
     nowhere = torch.empty(2, 2, device="meta")
     (nowhere @ nowhere / 2.0).softmax(-1)
+    # Modules ask where it is when they are imported, and no worker could try a place out.
+    with contextlib.suppress(OSError):
+        tempfile.gettempdir()
     _import_what_makes_a_folder()
 
 

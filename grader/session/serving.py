@@ -73,7 +73,7 @@ def refuse_every_job(sock: socket.socket, why: str) -> None:
 
 def _warm_up() -> None:
     """Do once what every job would do first."""
-    import torch
+    from grader.sandbox.eager import torch
 
     torch.set_num_threads(1)
     import grader.session.grading  # noqa: F401

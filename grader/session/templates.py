@@ -18,7 +18,7 @@ from typing import TypeAlias
 import msgspec
 
 from grader.report.model import Report
-from grader.sandbox import cores, frames, process
+from grader.sandbox import cores, eager, frames, process
 from grader.sandbox.starting import Workers
 from grader.session.answering import answer, progress_to
 from grader.session.protocol import Job
@@ -54,6 +54,7 @@ class Templates:
         if key not in self._made:
             if len(self._made) >= MOST_TEMPLATES:
                 self._drop(next(iter(self._made)))
+            eager.import_the_compiler()
             made = Template.make(job, self._events, self._server, list(self._made.values()))
             if made is None:
                 return None
