@@ -79,6 +79,8 @@ def enter(directory: str) -> None:
     sys.path[:] = [entry for entry in sys.path if entry] + [directory]
     sys.dont_write_bytecode = True
     sys.argv = [""]
+    # torch's compiler asks for a folder as soon as it is imported, and elsewhere it may make none.
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = directory
     _leave_checking_to_others()
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         stream = open(  # noqa: SIM115

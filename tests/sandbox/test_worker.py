@@ -216,7 +216,7 @@ class TestSurroundings:
     def test_the_environment_is_clean(self, start, secret):
         inside = start(SURROUNDINGS, without=[*KERNEL, "memory"])
         found = inside.call("environment")
-        found.pop("TORCHINDUCTOR_CACHE_DIR", None)  # torch's own, set when it is imported
+        found.pop("TORCHINDUCTOR_CACHE_DIR", None)  # what torch's compiler asks for
         assert found == CLEAN_ENVIRONMENT
         assert secret not in inside.call("initial_environment")
 
