@@ -213,11 +213,16 @@ def finish(run: subprocess.Popen[str]) -> int:
     return graded
 
 
-def kill(run: subprocess.Popen[str], output: Path, moment: float, chance: random.Random) -> int:
-    """Kill the batch a little after so many reports are there; how many it graded."""
+def wait_for(run: subprocess.Popen[str], output: Path, moment: float) -> None:
+    """Wait until so many reports are there, or the batch has ended."""
     reports = output / "reports"
     while run.poll() is None and len(list(reports.glob("*/*.json"))) < moment:
         time.sleep(0.1)
+
+
+def kill(run: subprocess.Popen[str], output: Path, moment: float, chance: random.Random) -> int:
+    """Kill the batch a little after so many reports are there; how many it graded."""
+    wait_for(run, output, moment)
     time.sleep(chance.uniform(0, 1))
     run.kill()
     return finish(run)
@@ -234,9 +239,7 @@ def grade_on_cluster(folder: Path, output: Path, workers: int, moment: float) ->
     processes = [dask("worker", address, *own) for _ in range(workers)]
     try:
         batch = start(folder / "class", output, ["--scheduler", address])
-        reports = output / "reports"
-        while batch.poll() is None and len(list(reports.glob("*/*.json"))) < moment:
-            time.sleep(0.1)
+        wait_for(batch, output, moment)
         processes[0].kill()
         return finish(batch)
     finally:

@@ -12,9 +12,14 @@ from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from grader.session.client import GradingProcess
 
 ROOT = Path(__file__).resolve().parents[1]
 RIGHT = "solutions/attention/accepted/einsum.py"
+GRADED_A_ROUND = 10
 WRONG = "tests/submissions/attention/wrong/softmax_over_queries.py"
 
 
@@ -41,7 +46,9 @@ def plain_pytest(submission: str, assignment: str) -> list[str]:
     ]
 
 
-def seconds(command: Sequence[str], *, may_exit_with: Sequence[int] = (0,)) -> float:
+def seconds(
+    command: Sequence[str], *, may_exit_with: Sequence[int] = (0,), cwd: Path = ROOT
+) -> float:
     """How long a command takes, from its start to its end; raises RuntimeError if it fails."""
     places = [str(ROOT), str(ROOT / "benchmarks"), str(ROOT / "tests/hidden")]
     environment = os.environ | {
@@ -50,10 +57,24 @@ def seconds(command: Sequence[str], *, may_exit_with: Sequence[int] = (0,)) -> f
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
     }
     started = time.perf_counter()
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
     taken = time.perf_counter() - started
     if done.returncode not in may_exit_with:
         raise RuntimeError(f"{command} exited with {done.returncode}\n{done.stdout}{done.stderr}")
+    return taken
+
+
+def warm_seconds(process: GradingProcess, submission: str, id: str, turn: int) -> list[float]:
+    """How long each of some gradings takes in a running process, each with a seed of its own."""
+    from grader.session.protocol import Job
+
+    taken = []
+    for number in range(GRADED_A_ROUND):
+        seed = turn * GRADED_A_ROUND + number
+        job = Job(submission=str(ROOT / submission), course=str(ROOT), assignment=id, seed=seed)
+        started = time.perf_counter()
+        process.grade(job)
+        taken.append(time.perf_counter() - started)
     return taken
 
 

@@ -7,21 +7,17 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
-from measuring import RIGHT, ROOT, arguments, plain_pytest, print_table, seconds, spread
+from measuring import ROOT, arguments, plain_pytest, print_table, seconds, spread, warm_seconds
 from nbgrader_class import checking, kernel_for_each, notebook
 
 from grader.session.client import GradingProcess
-from grader.session.protocol import Job
 
-GRADED_A_ROUND = 10
 IN_ONE_AUTOGRADE = 4
 OTTER_TEST = """\
 from otter.test_files import test_case
@@ -40,12 +36,14 @@ def test_checks():
 def main() -> None:
     """Measure in turns, a round not counted first."""
     options = arguments(__doc__ or "", rounds=3)
-    id, (submission, *_) = options.assignment, options.submissions or [RIGHT]
+    id, (submission, *_) = options.assignment, options.submissions
     with tempfile.TemporaryDirectory(prefix="peers-") as folder, GradingProcess() as process:
         otter = otter_run(Path(folder, "otter"), submission, id)
         json_report = ["-p", "pytest_jsonreport.plugin", "--json-report", "--json-report-file=none"]
         ways: dict[str, Callable[[int], float]] = {
-            "this project, in a warm process": lambda turn: warm(process, submission, id, turn),
+            "this project, in a warm process": lambda turn: median(
+                warm_seconds(process, submission, id, turn)
+            ),
             "`grade run`": lambda turn: seconds(grade_run(submission, id, turn)),
             "`pytest --json-report`": lambda turn: seconds(
                 [*plain_pytest(submission, id), *json_report]
@@ -64,18 +62,6 @@ def main() -> None:
     best = median(next(iter(taken.values())))
     rows = [[name, spread(each), f"{median(each) / best:.1f}"] for name, each in taken.items()]
     print_table([f"{id}, {Path(submission).name}", "s a submission", "times as long"], rows)
-
-
-def warm(process: GradingProcess, submission: str, id: str, turn: int) -> float:
-    """The median of some gradings, each with a seed of its own."""
-    taken = []
-    for number in range(GRADED_A_ROUND):
-        seed = turn * GRADED_A_ROUND + number
-        job = Job(submission=str(ROOT / submission), course=str(ROOT), assignment=id, seed=seed)
-        started = time.perf_counter()
-        process.grade(job)
-        taken.append(time.perf_counter() - started)
-    return median(taken)
 
 
 def grade_run(submission: str, id: str, turn: int) -> list[str]:
@@ -97,26 +83,16 @@ def otter_run(folder: Path, submission: str, id: str) -> Callable[[], float]:
     (tests / "checks.py").write_text(OTTER_TEST.format(checks=checks), "utf-8")
     handed_in = folder / "submission.ipynb"
     handed_in.write_text(json.dumps(notebook([text])), "utf-8")
-    run(folder, otter, "generate", "-t", "tests", "-o", "autograder.zip")
+    seconds([otter, "generate", "-t", "tests", "-o", "autograder.zip"], cwd=folder)
 
     def graded() -> float:
-        taken = run(folder, otter, "run", "-a", "autograder.zip", handed_in.name)
+        taken = seconds([otter, "run", "-a", "autograder.zip", handed_in.name], cwd=folder)
         score = json.loads((folder / "results.json").read_text("utf-8"))["tests"][-1]
         if score["score"] != score["max_score"]:
             raise RuntimeError(f"otter did not find the submission right: {score}")
         return taken
 
     return graded
-
-
-def run(folder: Path, *command: str) -> float:
-    """How long a command takes; raises RuntimeError where it fails."""
-    started = time.perf_counter()
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-    taken = time.perf_counter() - started
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(command)} failed\n{done.stdout}{done.stderr}")
-    return taken
 
 
 if __name__ == "__main__":

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import sys
-import time
 from pathlib import Path
 from statistics import median
 
-from measuring import ROOT, arguments, plain_pytest, print_table, seconds, spread
-
-GRADED_A_ROUND = 10
+from measuring import ROOT, arguments, plain_pytest, print_table, seconds, spread, warm_seconds
 
 
 def main() -> None:
     """Measure in turns: one plain run, then several warm ones."""
     sys.path.insert(0, str(ROOT))
     from grader.session.client import GradingProcess
-    from grader.session.protocol import Job
 
     options = arguments(__doc__ or "", rounds=5)
     rows = []
@@ -25,20 +21,11 @@ def main() -> None:
             plain = plain_pytest(submission, options.assignment)
             taken: tuple[list[float], list[float]] = ([], [])
             for turn in range(options.rounds + 1):
-                measured = [seconds(plain, may_exit_with=(0, 1))]
-                for number in range(GRADED_A_ROUND):
-                    job = Job(
-                        submission=str(ROOT / submission),
-                        course=str(ROOT),
-                        assignment=options.assignment,
-                        seed=turn * GRADED_A_ROUND + number,
-                    )
-                    started = time.perf_counter()
-                    process.grade(job)
-                    measured.append(time.perf_counter() - started)
+                measured = seconds(plain, may_exit_with=(0, 1))
+                warm = warm_seconds(process, submission, options.assignment, turn)
                 if turn:  # the first fills the caches of the disk
-                    taken[0].append(measured[0])
-                    taken[1].extend(measured[1:])
+                    taken[0].append(measured)
+                    taken[1].extend(warm)
             factor = median(taken[0]) / median(taken[1])
             rows.append([Path(submission).name, *map(spread, taken), f"{factor:.1f}"])
     print_table(["submission", "plain pytest, s", "warm, s", "times faster"], rows)

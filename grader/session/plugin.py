@@ -74,6 +74,8 @@ class Checks:
         if declared_check(getattr(item, "function", None)) is None:
             return
         assert isinstance(item, pytest.Function)
+        if "request" in item._fixtureinfo.argnames:
+            return  # it can be asked for a fixture later, and only pytest gives the same one then
         request, known = item._request, item._fixtureinfo.name2fixturedefs
         parameters = item.callspec.params if hasattr(item, "callspec") else {}
         names = [name for name in item.fixturenames if name not in {"request", *parameters}]

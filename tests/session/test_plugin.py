@@ -184,6 +184,41 @@ class TestOutcomes:
         result.stdout.no_fnmatch_line("*doubling*")
 
 
+SUITES = {
+    "one draw for a check and its fixtures": """
+@pytest.fixture
+def inputs(draw):
+    return draw, draw.normal(3)
+
+@check("values", points=1, title="The numbers go on")
+def test_values(inputs, draw, student):
+    assert inputs[0] is draw and not torch.equal(inputs[1], draw.normal(3))
+""",
+    "one that a suite puts in the place of ours": """
+@pytest.fixture
+def draw(draw):
+    return [draw]
+
+@check("values", points=1, title="A list of it")
+def test_values(draw, student):
+    assert isinstance(draw, list) and draw[0].normal(2).shape == (2,)
+""",
+    "a parameter of the same name": """
+@check("values", points=1, title="A number")
+@pytest.mark.parametrize("draw", [4])
+def test_values(draw, student):
+    assert draw == 4
+""",
+    "the request, and what it is asked for": """
+@check("values", points=1, title="Its name")
+def test_values(request, student, draw):
+    assert request.node.name == "test_values"
+    assert request.getfixturevalue("student") is student
+    assert request.getfixturevalue("draw") is draw
+""",
+}
+
+
 class TestFixtures:
     """A check gets the same ones whether or not its suite has fixtures of its own."""
 
@@ -194,62 +229,9 @@ class TestFixtures:
         result, outcomes = run(RIGHT)
         return result, {name: outcome_of(test) for name, test in outcomes.items()}
 
-    def test_one_draw_for_a_check_and_its_fixtures(self, course, run):
-        result, _ = self.outcomes_of(
-            course,
-            run,
-            """
-@pytest.fixture
-def inputs(draw):
-    return draw, draw.normal(3)
-
-@check("values", points=1, title="The numbers go on")
-def test_values(inputs, draw, student):
-    assert inputs[0] is draw and not torch.equal(inputs[1], draw.normal(3))
-""",
-        )
-        result.assert_outcomes(passed=1)
-
-    def test_one_that_a_suite_puts_in_the_place_of_ours(self, course, run):
-        result, _ = self.outcomes_of(
-            course,
-            run,
-            """
-@pytest.fixture
-def draw(draw):
-    return [draw]
-
-@check("values", points=1, title="A list of it")
-def test_values(draw, student):
-    assert isinstance(draw, list) and draw[0].normal(2).shape == (2,)
-""",
-        )
-        result.assert_outcomes(passed=1)
-
-    def test_a_parameter_of_the_same_name(self, course, run):
-        result, _ = self.outcomes_of(
-            course,
-            run,
-            """
-@check("values", points=1, title="A number")
-@pytest.mark.parametrize("draw", [4])
-def test_values(draw, student):
-    assert draw == 4
-""",
-        )
-        result.assert_outcomes(passed=1)
-
-    def test_the_request_itself(self, course, run):
-        result, _ = self.outcomes_of(
-            course,
-            run,
-            """
-@check("values", points=1, title="Its name")
-def test_values(request, student):
-    assert request.node.name == "test_values"
-    assert request.getfixturevalue("student") is student
-""",
-        )
+    @pytest.mark.parametrize("suite", SUITES.values(), ids=SUITES)
+    def test_the_same(self, course, run, suite):
+        result, _ = self.outcomes_of(course, run, suite)
         result.assert_outcomes(passed=1)
 
     def test_one_that_fails(self, course, run):
