@@ -39,6 +39,7 @@ class Batch:
         *,
         assignment: str | None = None,
         pattern: str | None = None,
+        layout: str | None = None,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._course = course
@@ -52,6 +53,7 @@ class Batch:
                 self._store.scratch,
                 assignment=assignment,
                 pattern=pattern,
+                layout=layout,
                 say=say,
             )
         except BaseException:

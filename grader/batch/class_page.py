@@ -131,4 +131,8 @@ def _concerns(graded: Graded) -> list[Concern]:
         )
         for one in several
     ]
-    return [*without_report, *concerns(graded.entries)]
+    left_out = [
+        Concern(kind="left out", assignment="", why=f"Nothing says whose it is: {name}")
+        for name in summary.left_out
+    ]
+    return [*without_report, *left_out, *concerns(graded.entries)]

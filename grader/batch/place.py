@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import unicodedata
 from collections.abc import Sequence
 from datetime import datetime
@@ -15,7 +16,8 @@ import msgspec
 
 from grader.batch.errors import BatchError
 from grader.batch.unpacking import unpack
-from grader.course.tree import SUFFIXES
+from grader.course.model import NotGradable
+from grader.course.tree import MAX_ZIP_BYTES, SUFFIXES, Archive, Folder, read_regular
 
 Attempt: TypeAlias = tuple[int | str, ...]
 
@@ -43,6 +45,17 @@ class HandIn(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def sources(self) -> list[Path]:
         return [self.folder] if self.folder is not None else list(self.files.values())
+
+
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
+    """What a layout makes of a place; without hand-ins, the place is not laid out like that."""
+
+    hand_ins: list[HandIn] = []
+    signs: frozenset[Path] | None = None
+    """The entries of the place that this layout itself has named or made. None: those that the
+    hand-ins lie in."""
+    left_out: list[str] = []
+    """What is nobody's, beyond the entries that bear no sign: inside of them, or beside."""
 
 
 class Place:
@@ -81,14 +94,24 @@ class Place:
             and entry.name.lower().endswith(SUFFIXES)
         ]
 
+    @property
+    def entries(self) -> list[Path]:
+        """The folders, and the files that may be code."""
+        return [*self.folders, *self.files]
+
     def below(self, folder: Path) -> Place:
         return Place(folder, self.ids, self._scratch)
 
     def unpacked(self, archive: Path) -> Place:
         """What a platform's zip holds, unpacked into the batch's own space."""
-        target = self._scratch / f"{len(list(self._scratch.iterdir()))}" / archive.stem
+        place = self.empty(archive.stem)
+        unpack(archive, place.path)
+        return place
+
+    def empty(self, name: str = "class") -> Place:
+        """A new folder of this name in the batch's own space."""
+        target = self._scratch / f"{len(list(self._scratch.iterdir()))}" / name
         target.mkdir(parents=True)
-        unpack(archive, target)
         return self.below(target)
 
     def assignment_in(self, name: str) -> str:
@@ -100,16 +123,32 @@ class Place:
 
 
 class Layout(Protocol):
-    """A module of ``grader.batch.layouts``."""
+    """A module of ``grader.batch.layouts``, which ``--layout`` calls by its file's name."""
 
     TITLE: str
     """What to call it, after "found"."""
     ORDER: int
-    """Layouts are tried from the lowest: the surest signs first."""
+    """Where it stands in the list: platforms' own layouts come first, guesses last."""
 
-    def find(self, place: Place) -> list[HandIn]:
-        """What was handed in; nothing if the place is not laid out like this."""
+    def find(self, place: Place) -> Reading:
+        """What was handed in, were the place laid out like this.
+
+        It goes by what the platform writes, never by a part of a name that a student chooses, and
+        judges each entry by itself: no entry decides what becomes of another. Most entries win.
+        """
         ...
+
+
+def holds_code(path: Path) -> bool:
+    """Whether a file, or what a folder or zip holds, may be code; a broken zip may have been."""
+    try:
+        if stat.S_ISDIR(path.lstat().st_mode):
+            return bool(Folder(path).files)
+        if path.suffix.lower() == ".zip":
+            return bool(Archive(path.name, read_regular(path, limit=MAX_ZIP_BYTES)).files)
+        return path.suffix.lower() in SUFFIXES
+    except (OSError, ValueError, NotGradable):
+        return path.suffix.lower() in SUFFIXES
 
 
 def normal(name: str) -> str:

@@ -73,6 +73,7 @@ def make_plan(
     *,
     assignment: str | None = None,
     pattern: str | None = None,
+    layout: str | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Plan:
     """Find out who handed in what at ``paths``; zips and loose files are laid out in ``scratch``.
@@ -88,7 +89,7 @@ def make_plan(
     plan = Plan(layouts=[], tasks=[])
     entries: list[_Entry] = []
     for source, path in enumerate(paths):
-        found = read_path(Path(os.path.abspath(path)), place, pattern)
+        found = read_path(Path(os.path.abspath(path)), place, pattern=pattern, layout=layout)
         students = {(one.student, one.id) for one in found.hand_ins}
         plan.layouts.append(f"{path}: {found.layout}, {count(len(students), 'student')}")
         say(plan.layouts[-1])

@@ -6,7 +6,7 @@ import importlib
 import pkgutil
 import re
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from functools import cache
 from pathlib import Path
 from typing import cast
@@ -15,15 +15,15 @@ import msgspec
 
 from grader.batch import layouts
 from grader.batch.errors import BatchError
-from grader.batch.layouts.flat import of_file
-from grader.batch.place import HandIn, Layout, Place
+from grader.batch.layouts.files import of_file
+from grader.batch.place import HandIn, Layout, Place, Reading, holds_code
 from grader.report.words import count
 
 MAX_PATTERN_DEPTH = 6
 COMPOSED = 65
-"""From this ``ORDER`` on layouts are made of others."""
+"""From this ``ORDER`` on layouts are no platform's own."""
 GUESSES = 80
-"""From this ``ORDER`` on layouts have no sign of a platform to go by."""
+"""From this ``ORDER`` on layouts have no sign to go by: what bears another's is not theirs."""
 
 
 class Found(msgspec.Struct, kw_only=True):
@@ -32,18 +32,41 @@ class Found(msgspec.Struct, kw_only=True):
     layout: str
     hand_ins: list[HandIn]
     left_out: list[str] = []
-    """Names in it that may be code and that the layout does not account for."""
+    """Names in it that hold what may be code, and that the layout does not account for."""
+
+
+class _Candidate(msgspec.Struct, kw_only=True):
+    """A layout, and what it makes of a place."""
+
+    name: str
+    layout: Layout
+    reading: Reading
+    signs: frozenset[Path]
+
+    @property
+    def is_guess(self) -> bool:
+        return self.layout.ORDER >= GUESSES
+
+    @property
+    def meaning(self) -> set[tuple[object, ...]]:
+        """What it is graded as; equal for readings that differ in nothing that matters."""
+        return {
+            (one.student, one.id, one.assignment, *one.sources) for one in self.reading.hand_ins
+        }
 
 
 @cache
-def all_layouts() -> list[Layout]:
-    """Every layout, the surest first."""
+def all_layouts() -> dict[str, Layout]:
+    """Every layout by its name, in their order."""
     names = [module.name for module in pkgutil.iter_modules(layouts.__path__)]
-    modules = [importlib.import_module(f"{layouts.__name__}.{name}") for name in names]
-    return sorted((cast(Layout, module) for module in modules), key=lambda one: one.ORDER)
+    modules = {
+        name.replace("_", "-"): cast(Layout, importlib.import_module(f"{layouts.__name__}.{name}"))
+        for name in names
+    }
+    return dict(sorted(modules.items(), key=lambda item: item[1].ORDER))
 
 
-def read_path(path: Path, place: Place, pattern: str | None) -> Found:
+def read_path(path: Path, place: Place, *, pattern: str | None, layout: str | None) -> Found:
     """Who handed in what below ``path``: a folder, a platform's zip, or a single file.
 
     ``place`` is any place of this batch. Raises BatchError, saying what was seen.
@@ -54,13 +77,18 @@ def read_path(path: Path, place: Place, pattern: str | None) -> Found:
     elif path.suffix.lower() == ".zip":
         place, hint = place.unpacked(path), place.assignment_in(path.stem)
     elif path.is_file():
-        one = of_file(path, place.ids, {path.stem})
+        one = of_file(path, place.ids)
         if one.student in place.ids:
             one = HandIn(student=path.parent.name, files=one.files)
         return Found(layout="a file", hand_ins=[one])
     else:
         raise BatchError(f"{path}: there is no such file or folder")
-    found = read_pattern(place, pattern) if pattern else read_place(place)
+    if pattern:
+        found = read_pattern(place, pattern)
+    elif layout:
+        found = read_as(place, layout)
+    else:
+        found = read_place(place)
     return with_hint(found, hint)
 
 
@@ -75,26 +103,105 @@ def with_hint(found: Found, assignment: str) -> Found:
 
 
 def read_place(place: Place) -> Found:
-    """Who handed in what, by the first layout that fits; raises BatchError if none does."""
-    wraps = len(place.folders) == 1 and not place.files
-    for layout in all_layouts():
-        if wraps and layout.ORDER >= GUESSES:
-            # Zips and exports wrap what matters in a folder of their own.
-            return read_place(place.below(place.folders[0]))
-        if hand_ins := layout.find(place):
-            return Found(
-                layout=layout.TITLE, hand_ins=hand_ins, left_out=_left_out(place, hand_ins)
+    """Who handed in what, by the layout that most entries bear the signs of.
+
+    Raises BatchError if none does, or if as many bear those of another, which means another class.
+    """
+    candidates = _candidates(place)
+    if _wraps(place) and all(one.is_guess for one in candidates):
+        # Zips and exports wrap what matters in a folder of their own.
+        return read_place(place.below(place.folders[0]))
+    best = _best(candidates)
+    if not best or len(_accounted(place, best[0])) * 2 < len(place.entries):
+        raise BatchError(
+            f"{place.path}: {_seen(place)}, which is laid out like nothing that is known "
+            f"({'; '.join(layout.TITLE for layout in all_layouts().values())}). Say which it is "
+            "with --layout NAME (--layout list names them), or where the student's name is: "
+            "--pattern '{student}/{assignment}.py', or a regular expression with (?P<student>...)"
+        )
+    other = next((one for one in best if one.meaning != best[0].meaning), None)
+    if other is not None:
+        both = (best[0], other)
+        raise BatchError(
+            f"{place.path}: {_seen(place)}, which may be "
+            f"{' or '.join(one.layout.TITLE for one in both)}, and nothing says which. Say so: "
+            f"{' or '.join(f'--layout {one.name}' for one in both)}"
+        )
+    return _found(place, best[0])
+
+
+def read_as(place: Place, name: str) -> Found:
+    """Who handed in what, by the layout of this name; raises BatchError if it finds nothing."""
+    layout, inner = all_layouts()[name], place
+    while True:
+        reading = layout.find(inner)
+        if reading.hand_ins:
+            return _found(inner, _candidate(inner, name, layout, reading))
+        if not _wraps(inner):
+            raise BatchError(
+                f"{place.path}: {_seen(inner)}, and none of it is that of {layout.TITLE} "
+                f"(--layout {name})"
             )
-    raise BatchError(
-        f"{place.path}: {_seen(place)}, which is laid out like nothing that is known "
-        f"({'; '.join(layout.TITLE for layout in all_layouts())}). Say where the student's name "
-        "is: --pattern '{student}/{assignment}.py', or a regular expression with (?P<student>...)"
-    )
+        inner = inner.below(inner.folders[0])
 
 
 def is_of_platform(place: Place) -> bool:
-    """Whether the place bears the signs of a platform's own layout."""
-    return any(layout.find(place) for layout in all_layouts() if layout.ORDER < COMPOSED)
+    """Whether most of the place bears the signs of a platform's own layout."""
+    best = _best(_candidates(place, of_platforms=True))
+    return bool(best) and len(best[0].signs) * 2 > len(place.entries)
+
+
+def _wraps(place: Place) -> bool:
+    return len(place.folders) == 1 and not place.files
+
+
+def _candidates(place: Place, *, of_platforms: bool = False) -> list[_Candidate]:
+    found = [
+        _candidate(place, name, layout, layout.find(place))
+        for name, layout in all_layouts().items()
+        if not of_platforms or layout.ORDER < COMPOSED
+    ]
+    return [one for one in found if one.reading.hand_ins and one.signs]
+
+
+def _candidate(place: Place, name: str, layout: Layout, reading: Reading) -> _Candidate:
+    signs = reading.signs
+    if signs is None:
+        signs = frozenset(_holders(place, reading.hand_ins))
+    return _Candidate(name=name, layout=layout, reading=reading, signs=signs)
+
+
+def _best(candidates: list[_Candidate]) -> list[_Candidate]:
+    """Those with the most entries that bear their signs, or for guesses no other's."""
+    signed = frozenset[Path]().union(*(one.signs for one in candidates if not one.is_guess))
+    weights = [len(one.signs - signed if one.is_guess else one.signs) for one in candidates]
+    return [
+        one
+        for one, weight in zip(candidates, weights, strict=True)
+        if weight == max(weights) and weight
+    ]
+
+
+def _holders(place: Place, hand_ins: list[HandIn]) -> set[Path]:
+    """The entries of the place that hand-ins are, or lie in."""
+    sources = {source for one in hand_ins for source in one.sources}
+    sources |= {parent for source in sources for parent in source.parents}
+    return sources.intersection(place.entries)
+
+
+def _accounted(place: Place, one: _Candidate) -> Set[Path]:
+    if any(hand_in.folder == place.path for hand_in in one.reading.hand_ins):
+        return set(place.entries)
+    return one.signs | _holders(place, one.reading.hand_ins)
+
+
+def _found(place: Place, one: _Candidate) -> Found:
+    left_out = [*_left_out(place, one), *one.reading.left_out]
+    return Found(
+        layout=one.layout.TITLE,
+        hand_ins=one.reading.hand_ins,
+        left_out=list(dict.fromkeys(left_out)),
+    )
 
 
 def read_pattern(place: Place, pattern: str) -> Found:
@@ -173,12 +280,21 @@ def _short_names(named: dict[str, Path]) -> dict[str, Path]:
     return short if len(short) == len(named) else named
 
 
-def _left_out(place: Place, hand_ins: list[HandIn]) -> list[str]:
-    used = {source for one in hand_ins for source in one.sources}
-    used |= {parent for source in used for parent in source.parents}
-    if place.path in {one.folder for one in hand_ins}:
-        return []
-    return [path.name for path in (*place.folders, *place.files) if path not in used]
+def _left_out(place: Place, one: _Candidate) -> list[str]:
+    """What holds code and is nobody's, also beside hand-ins that lie deeper."""
+    sources = {source for hand_in in one.reading.hand_ins for source in hand_in.sources}
+    around = {parent for source in sources for parent in source.parents}
+    left = []
+    waiting = [] if place.path in sources else place.entries
+    while waiting:
+        path = waiting.pop(0)
+        if path in sources:
+            continue
+        if path in around:
+            waiting += place.below(path).entries
+        elif path not in one.signs and holds_code(path):
+            left.append(path.relative_to(place.path).as_posix())
+    return left
 
 
 def _seen(place: Place) -> str:

@@ -8,6 +8,10 @@ from grader.batch.model import Counts, Summary
 from grader.report.words import count
 
 MOST_SHOWN = 5
+LEFT_OUT_HELP = (
+    "Rename them, or say how the folder is laid out: --layout NAME (--layout list names them), or "
+    "--pattern '{student}/{assignment}.py'."
+)
 
 
 def lines(summary: Summary) -> Iterator[str]:
@@ -39,6 +43,17 @@ def lines(summary: Summary) -> Iterator[str]:
         yield f"The same file, to the letter: {', '.join(alike.students)} ({alike.assignment})"
     if len(summary.copies) > MOST_SHOWN:
         yield f"and {len(summary.copies) - MOST_SHOWN} more files of several students"
+
+
+def left_out_words(summary: Summary) -> str:
+    """What was not graded for want of an owner, and what helps."""
+    number = len(summary.left_out)
+    names = "; ".join(summary.left_out[:MOST_SHOWN])
+    more = f"; and {number - MOST_SHOWN} more" if number > MOST_SHOWN else ""
+    return (
+        f"all else is graded, but {number} {'entries' if number > 1 else 'entry'} left out, since "
+        f"nothing says whose: {names}{more}. {LEFT_OUT_HELP}"
+    )
 
 
 def _counts(counts: Counts) -> str:

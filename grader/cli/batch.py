@@ -22,6 +22,22 @@ if TYPE_CHECKING:
     from grader.session.protocol import Options
 
 
+def _list_layouts(ctx: click.Context, _: click.Parameter, name: str | None) -> str | None:
+    """Check the name of a layout; ``list`` prints them all, whatever else is given."""
+    from grader.batch.recognise import all_layouts
+
+    if name is None or ctx.resilient_parsing:
+        return None
+    layouts = all_layouts()
+    if name == "list":
+        for each, layout in layouts.items():
+            click.echo(f"{each:{max(map(len, layouts))}}  {layout.TITLE}")
+        ctx.exit()
+    if name not in layouts:
+        raise click.BadParameter(f"there is no layout {name!r}, but {', '.join(layouts)}.")
+    return name
+
+
 @click.command
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option(
@@ -36,6 +52,13 @@ if TYPE_CHECKING:
     metavar="PATTERN",
     help="Where names are in the paths below PATH: '{student}/{assignment}.py', or a regular "
     "expression with (?P<student>...).",
+)
+@click.option(
+    "--layout",
+    metavar="NAME",
+    is_eager=True,
+    callback=_list_layouts,
+    help="How PATH is laid out, where that cannot be told; `--layout list` names all layouts.",
 )
 @click.option(
     "--jobs",
@@ -58,6 +81,7 @@ def command(
     paths: tuple[str, ...],
     destination: str,
     pattern: str | None,
+    layout: str | None,
     jobs: int | None,
     scheduler: str | None,
     regrade: bool,
@@ -68,13 +92,16 @@ def command(
     """Grade a class's submissions.
 
     A PATH is a folder or zip as Moodle, Canvas, Gradescope, Blackboard, GitHub Classroom or
-    nbgrader give it, a folder with a file or a folder for each student, or a file. What has not
+    nbgrader give it, a folder with a file or a folder for each student, or a file. What looks like
+    a submission and is nobody's is left out and listed, and the exit code is 2. What has not
     changed since the last time is kept. Ctrl-C finishes the submissions that are being graded; the
     same command goes on from there.
     """
     from grader.batch.api import Batch
     from grader.batch.errors import BatchError
 
+    if pattern and layout:
+        raise click.UsageError("--pattern and --layout both say how PATH is laid out: give one.")
     with told(BatchError):
         loaded = _course(paths, course)
         with (
@@ -85,6 +112,7 @@ def command(
                 how,
                 assignment=assignment,
                 pattern=pattern,
+                layout=layout,
                 say=complain,
             ) as batch,
             _pool(scheduler, loaded, jobs, how.isolate) as pool,
@@ -124,7 +152,7 @@ def _say_what_was_found(plan: Plan) -> None:
     from grader.report.words import count
 
     for name in plan.left_out:
-        complain(f"Left out, belongs to nobody: {name}")
+        complain(f"Left out, since nothing says whose it is: {name}")
     for one in plan.unassigned:
         complain(f"{one.student}: {one.message} (--assignment ID says so for all)")
     for line in plan.collisions:
@@ -149,7 +177,7 @@ def _first_interrupt(stop: Callable[[], None]) -> Iterator[None]:
 
 
 def _conclude(ctx: click.Context, summary: Summary, destination: str) -> None:
-    from grader.batch.text import lines
+    from grader.batch.text import left_out_words, lines
     from grader.cli.main import EXIT_INTERRUPTED
     from grader.report import safe
 
@@ -169,6 +197,8 @@ def _conclude(ctx: click.Context, summary: Summary, destination: str) -> None:
     failed = summary.counts.grading_failed
     if failed and failed == summary.counts.submissions:
         raise InfrastructureError(f"nothing could be graded. {summary.grading_failed[0].message}")
+    if summary.left_out:
+        raise GradeError(left_out_words(summary))
 
 
 def _refresh_pages(folder: Path) -> None:

@@ -86,11 +86,24 @@ class TestPlatforms:
         assert ("bob", "shift") in who(found)
 
     def test_flat_folder_takes_the_last_copy(self, plan, handed_in):
-        found = plan(handed_in("ann.py", "ann (1).py", "ann (2).py", "group-1.py", "group-2.py"))
-        assert who(found) == {("ann", "scale"), ("group-1", "scale"), ("group-2", "scale")}
+        folder = handed_in("ann (1).py", "ann (2).py", "group.py", "group-1.py", "group-2.py")
+        found = plan(folder)
+        assert who(found) == {(name, "scale") for name in ("ann", "group", "group-1", "group-2")}
         (ann,) = [task for task in found.tasks if task.students == ["ann"]]
         assert ann.submission.name == "ann (2).py"
-        assert ann.notes == ["The last attempt counts: took ann (2).py, not ann.py, ann (1).py."]
+        assert found.left_out == [f"{folder}: ann (1).py"]
+
+    @pytest.mark.parametrize("whose", ["ann.py", "scale_ann.py", "ann/scale.py"])
+    @pytest.mark.parametrize("copy", ["ann (9).py", "ann(1).zip", "ann_(2).ipynb"])
+    def test_a_copy_is_nobodys_where_there_is_what_it_may_be_a_copy_of(
+        self, plan, handed_in, whose, copy
+    ):
+        folder = handed_in(whose, copy, "bob.py", "cem (3).py")
+        found = plan(folder, assignment="scale")
+        assert who(found) == {("ann", "scale"), ("bob", "scale"), ("cem", "scale")}
+        (ann,) = [task for task in found.tasks if task.students == ["ann"]]
+        assert ann.submission.name == whose.partition("/")[0]
+        assert found.left_out == [f"{folder}: {copy}"]
 
     def test_files_side_by_side_do_not_see_each_other(self, plan, handed_in):
         found = plan(handed_in("ann.py", "bob.py"))

@@ -1,4 +1,5 @@
 """How platforms lay out what students handed in: one module each, found by being here.
 
-A module has ``TITLE``, ``ORDER`` and ``find``, as ``grader.batch.place.Layout`` says.
+A module has ``TITLE``, ``ORDER`` and ``find``, as ``grader.batch.place.Layout`` says. Its own name
+is what ``grade batch --layout`` calls it.
 """

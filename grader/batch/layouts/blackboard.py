@@ -1,4 +1,4 @@
-"""Blackboard's assignment download: ``Assignment_student_attempt_DATE_file.py``."""
+"""Blackboard's assignment download: ``Assignment_login_attempt_DATE_file.py``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import defaultdict
 from datetime import datetime
 from pathlib import Path
 
-from grader.batch.place import HandIn, Place
+from grader.batch.place import HandIn, Place, Reading
 from grader.course.model import NotGradable
 from grader.course.tree import read_regular
 
@@ -15,36 +15,48 @@ TITLE = "a Blackboard download (Assignment_student_attempt_date_file)"
 ORDER = 40
 
 _DATE = r"\d{4}(?:-\d{1,2}){5}"
-_FILE = re.compile(rf"(.+)_([^_]+)_attempt_({_DATE})_(.+)")
-_FROM_WHOM = re.compile(r"^Name:[ \t]*(.*?)[ \t]*\(([^()\n]+)\)[ \t]*$", re.M)
+# The file's own name, which comes last, may look like any of this: the first date is Blackboard's.
+_FILE = re.compile(rf"(.+?)_attempt_({_DATE})_(.+)")
+_FROM_WHOM = re.compile(r"\ufeff?\s*Name:[ \t]*(.*?)[ \t]*\(([^()\n]+)\)[ \t]*(?:\n|\Z)")
 
 
-def find(place: Place) -> list[HandIn]:
+def find(place: Place) -> Reading:
     """One for each attempt; the text file beside it says whose it is."""
-    attempts: dict[tuple[str, str, str], dict[str, Path]] = defaultdict(dict)
+    attempts: dict[tuple[str, str], dict[str, Path]] = defaultdict(dict)
     for path in place.files:
         if match := _FILE.fullmatch(path.name):
-            attempts[match[1], match[2], match[3]][match[4]] = path
+            attempts[match[1], match[2]][match[3]] = path
+    names = {
+        (whole, date): _written_in(place.path / f"{whole}_attempt_{date}.txt", whole)
+        for whole, date in attempts
+    }
+    titles = {whole.removesuffix(f"_{login}") for (whole, _), (_, login) in names.items() if login}
     found = []
-    for (assignment, student, date), files in attempts.items():
-        name, user = _written_in(place.path / f"{assignment}_{student}_attempt_{date}.txt")
-        # A user's name may hold the character that parts the fields.
-        whole = f"{assignment}_{student}"
-        title = (
-            whole.removesuffix(f"_{user}") if user and whole.endswith(f"_{user}") else assignment
-        )
+    for (whole, date), files in attempts.items():
+        name, login = names[whole, date]
+        title = whole.removesuffix(f"_{login}") if login else _title(whole, titles)
+        login = login or whole.removeprefix(f"{title}_")
         found.append(
             HandIn(
-                student=name or student,
-                id=user or student,
-                login=user or student,
+                student=name or login,
+                id=login,
+                login=login,
                 assignment=title,
                 attempt=tuple(map(int, date.split("-"))),
                 at=_moment(date),
                 files=files,
             )
         )
-    return found
+    return Reading(hand_ins=found)
+
+
+def _title(whole: str, titles: set[str]) -> str:
+    """The assignment's title, where no text file says which part of the name is the login.
+
+    A login may hold the character that parts the fields.
+    """
+    known = [title for title in titles if whole.startswith(f"{title}_")]
+    return max(known, key=len) if known else whole.rpartition("_")[0]
 
 
 def _moment(date: str) -> datetime | None:
@@ -55,11 +67,14 @@ def _moment(date: str) -> datetime | None:
         return None
 
 
-def _written_in(path: Path) -> tuple[str, str]:
-    """The student's name and the user's, as Blackboard's own text file has them; or neither."""
+def _written_in(path: Path, whole: str) -> tuple[str, str]:
+    """The student's name and login, as the first line of Blackboard's own text file has them.
+
+    Neither, if the login is not that of the file's name. Further down are the student's words.
+    """
     try:
         text = read_regular(path, limit=1 << 20).decode("utf-8", "replace")
     except NotGradable:
         return "", ""
-    match = _FROM_WHOM.search(text[:2000])
-    return (match[1], match[2]) if match else ("", "")
+    match = _FROM_WHOM.match(text.replace("\r\n", "\n"))
+    return (match[1], match[2]) if match and whole.endswith(f"_{match[2]}") else ("", "")

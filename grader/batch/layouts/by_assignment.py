@@ -4,22 +4,35 @@ from __future__ import annotations
 
 import msgspec
 
-from grader.batch.place import HandIn, Place
+from grader.batch.errors import BatchError
+from grader.batch.layouts.files import original
+from grader.batch.place import HandIn, Place, Reading
 from grader.batch.recognise import read_place
 
 TITLE = "a folder for each assignment"
 ORDER = 70
 
 
-def find(place: Place) -> list[HandIn]:
+def find(place: Place) -> Reading:
     """What is found in each of them."""
-    folders = [folder for folder in place.folders if folder.name in place.ids]
-    if not folders or place.files or len(folders) < len(place.folders):
-        return []
-    if any((folder / f"{folder.name}.py").exists() for folder in folders):
-        return []  # one student's
-    return [
-        msgspec.structs.replace(one, assignment=folder.name)
-        for folder in folders
-        for one in read_place(place.below(folder)).hand_ins
-    ]
+    hand_ins: list[HandIn] = []
+    left_out: list[str] = []
+    signs = set()
+    for folder in place.folders:
+        inside = place.below(folder)
+        if folder.name not in place.ids or not _may_be_a_class(inside):
+            continue
+        try:
+            found = read_place(inside)
+        except BatchError:
+            continue
+        signs.add(folder)
+        left_out += [f"{folder.name}/{name}" for name in found.left_out]
+        hand_ins += [msgspec.structs.replace(one, assignment=folder.name) for one in found.hand_ins]
+    return Reading(hand_ins=hand_ins, signs=frozenset(signs), left_out=left_out)
+
+
+def _may_be_a_class(folder: Place) -> bool:
+    """Whether there is more in it than one answer to the assignment that it is called after."""
+    answers = [file for file in folder.files if original(file.stem)[0].lower() == folder.path.name]
+    return len(folder.entries) > len(answers)

@@ -2,35 +2,63 @@
 
 from __future__ import annotations
 
+import itertools
+import zipfile
+from pathlib import Path, PurePosixPath
+
 from grader.batch.errors import BatchError
-from grader.batch.place import HandIn, Place
+from grader.batch.place import HandIn, Place, Reading
 from grader.batch.recognise import is_of_platform, read_place, with_hint
 
 TITLE = "a platform's zip for each assignment"
 ORDER = 65
 
+_ENOUGH = 300
+"""So many names of a zip tell whether it is an export."""
+_MOST_TEXT = 1 << 20
 
-def find(place: Place) -> list[HandIn]:
-    """What is found in each zip, where the first of them is one of a platform's."""
-    if place.folders or not place.files:
-        return []
-    if any(path.suffix.lower() != ".zip" for path in place.files):
-        return []
-    found: list[HandIn] = []
+
+def find(place: Place) -> Reading:
+    """What is found in each zip that is one of a platform's."""
+    hand_ins: list[HandIn] = []
+    left_out: list[str] = []
+    signs = set()
     for path in place.files:
+        if path.suffix.lower() != ".zip" or not _is_export(place, path):
+            continue
         try:
-            inside = place.unpacked(path)
+            found = with_hint(read_place(place.unpacked(path)), place.assignment_in(path.stem))
         except BatchError:
-            if found:
-                raise
-            return []
-        if not found and not _is_export(inside):
-            return []
-        found += with_hint(read_place(inside), place.assignment_in(path.stem)).hand_ins
-    return found
+            continue
+        signs.add(path)
+        hand_ins += found.hand_ins
+        left_out += [f"{path.name}/{name}" for name in found.left_out]
+    return Reading(hand_ins=hand_ins, signs=frozenset(signs), left_out=left_out)
 
 
-def _is_export(place: Place) -> bool:
-    while len(place.folders) == 1 and not place.files and not is_of_platform(place):
-        place = place.below(place.folders[0])
-    return is_of_platform(place)
+def _is_export(place: Place, archive: Path) -> bool:
+    """Whether a zip has a platform's names; it may as well be a student's, and is not unpacked."""
+    outline = place.empty()
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            for member in itertools.islice(opened.infolist(), _ENOUGH):
+                _sketch(opened, member, outline.path)
+    except Exception:  # on broken files zipfile raises errors of many kinds
+        return False
+    while len(outline.folders) == 1 and not outline.files and not is_of_platform(outline):
+        outline = outline.below(outline.folders[0])
+    return is_of_platform(outline)
+
+
+def _sketch(opened: zipfile.ZipFile, member: zipfile.ZipInfo, root: Path) -> None:
+    """An empty file for a member, or one with its text if it may say how the others are called."""
+    name = PurePosixPath(member.filename.replace("\\", "/"))
+    if name.is_absolute() or ".." in name.parts:
+        return
+    path = root / name
+    if member.is_dir():
+        path.mkdir(parents=True, exist_ok=True)
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    is_text = path.suffix.lower() in (".yml", ".txt") and member.file_size <= _MOST_TEXT
+    path.write_bytes(opened.read(member) if is_text else b"")

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
 from grader.batch.dates import moment
-from grader.batch.place import HandIn, Place
+from grader.batch.place import HandIn, Place, Reading
 
 TITLE = "a Gradescope export (submission_metadata.yml)"
 ORDER = 10
 METADATA = "submission_metadata.yml"
 
 _SUBMISSION = re.compile(r"""['"]?:?(submission_(\d+))['"]?:\s*""")
-_FIELD = re.compile(r"  (?!\s):?([a-z_]+):\s*(.*)")
-_OF_SUBMITTER = re.compile(r"  {1,4}(- | {2}):?(name|sid|email):\s*(.*)")
+_FIELD = re.compile(r"( *)(- )?:?([a-z_]+):(?: +(.*))?")
+_QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
+_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|U([0-9a-fA-F]{8})|(.))")
+_MOST_LINES = 100
+"""Of one value."""
 
 
 class _Submitted(msgspec.Struct):
@@ -25,11 +30,11 @@ class _Submitted(msgspec.Struct):
     people: list[dict[str, str]] = []
 
 
-def find(place: Place) -> list[HandIn]:
+def find(place: Place) -> Reading:
     """One for each submitter, so that a group's members each have their own."""
     path = place.path / METADATA
     if path.is_symlink() or not path.is_file():
-        return []
+        return Reading()
     described = _read(path)
     found = []
     for folder in place.folders:
@@ -48,48 +53,65 @@ def find(place: Place) -> list[HandIn]:
                     folder=folder,
                 )
             )
-    return found
+    return Reading(hand_ins=found)
 
 
 def _read(path: Path) -> dict[str, _Submitted]:
     """The few fields that matter of the file, which is YAML as Ruby writes it.
 
-    All else in it, such as what a student's code printed, is indented further than what is read.
+    What people choose in it, such as names over several lines and what code printed, is indented
+    further than the fields that are read.
     """
     found: dict[str, _Submitted] = {}
     current: _Submitted | None = None
-    field = ""
-    for line in path.read_text("utf-8", "replace").splitlines():
+    field, items = "", 0
+    lines = iter(path.read_text("utf-8", "replace").splitlines())
+    for line in lines:
         if match := _SUBMISSION.fullmatch(line):
             current = found[match[1]] = _Submitted(number=int(match[2]))
             field = ""
-        elif current is None:
+        elif current is None or (match := _FIELD.fullmatch(line)) is None:
             continue
-        elif field == "submitters" and (match := _OF_SUBMITTER.fullmatch(line)):
-            if match[1] == "- ":
+        elif len(match[1]) == 2 and not match[2]:
+            field, items = match[3], 0
+            if field == "created_at":
+                current.created_at = _scalar(match[4] or "", lines)
+        elif field == "submitters":
+            indent = len(match[1] + (match[2] or ""))
+            items = items or indent
+            if indent != items:
+                continue
+            if match[2]:
                 current.people.append({})
             if current.people:
-                current.people[-1][match[2]] = _scalar(match[3])
-        elif match := _FIELD.fullmatch(line):
-            field = match[1]
-            if field == "created_at":
-                current.created_at = _scalar(match[2])
+                current.people[-1][match[3]] = _scalar(match[4] or "", lines)
     return found
 
 
-def _scalar(text: str) -> str:
+def _scalar(text: str, following: Iterator[str]) -> str:
+    """A value, whose quotation may go on in the ``following`` lines."""
     text = text.strip()
-    if len(text) > 1 and text[0] == text[-1] == "'":
+    if text[:1] not in ("'", '"') or not text:
+        return "" if text in ("null", "~") else text
+    for line in itertools.islice(following, _MOST_LINES if not _QUOTED.fullmatch(text) else 0):
+        text = f"{text} {line.strip()}"
+        if _QUOTED.fullmatch(text):
+            break
+    if not _QUOTED.fullmatch(text):
+        return text[1:]
+    if text[0] == "'":
         return text[1:-1].replace("''", "'")
-    if len(text) > 1 and text[0] == text[-1] == '"':
-        try:
-            return msgspec.json.decode(_as_json(text), type=str)
-        except msgspec.DecodeError:
-            return text[1:-1]
-    return "" if text in ("null", "~") else text
+    try:
+        return msgspec.json.decode(_ESCAPE.sub(_as_json, text), type=str)
+    except msgspec.DecodeError:
+        return text[1:-1]
 
 
-def _as_json(text: str) -> str:
-    """A double-quoted scalar, whose escapes are JSON's and ``\\xNN`` and ``\\UNNNNNNNN``."""
-    text = re.sub(r"\\x([0-9a-fA-F]{2})", r"\\u00\1", text)
-    return re.sub(r"\\U([0-9a-fA-F]{8})", lambda match: chr(int(match[1], 16)), text)
+def _as_json(escape: re.Match[str]) -> str:
+    """An escape of a double-quoted scalar as JSON has it."""
+    if escape[3]:
+        return escape[0] if escape[3] in '"\\/bfnrtu' else escape[3]
+    code = int(escape[1] or escape[2], 16)
+    if code > 0x10FFFF or 0xD800 <= code < 0xE000:
+        code = 0xFFFD  # no character at all
+    return f"\\u{code:04x}" if code < 0x10000 else chr(code)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from grader.batch.layouts import flat, folders
-from grader.batch.place import HandIn, Place
+from grader.batch.layouts import files, folders
+from grader.batch.place import Place, Reading
 
 TITLE = "a file or a folder for each student"
-ORDER = 95
+ORDER = 90
 
 
-def find(place: Place) -> list[HandIn]:
-    """One for each of them, where most of the folders hold something that may be code."""
-    if not place.files:
-        return []
-    of_folders = folders.each(place)
-    stems = {path.stem for path in place.files}
-    of_files = [flat.of_file(path, place.ids, stems) for path in place.files]
-    return [*of_files, *of_folders] if of_folders else []
+def find(place: Place) -> Reading:
+    """One for each of them."""
+    of_folders = folders.find(place).hand_ins
+    of_files = files.of_files(place, {one.student for one in of_folders})
+    return Reading(
+        hand_ins=[*of_files.hand_ins, *of_folders],
+        signs=frozenset([*place.files, *(place.folders if of_folders else ())]),
+        left_out=of_files.left_out,
+    )

@@ -6,37 +6,46 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
-from grader.batch.place import HandIn, Place
+from grader.batch.place import HandIn, Place, Reading
 
 TITLE = "a Moodle download (Name_12345_assignsubmission_file)"
 ORDER = 20
 
-_ENTRY = re.compile(r"(.+?)_(\d+)_assignsubmission_(file|onlinetext)_?(.*)")
+# In a folder's name the mark comes last, after whatever name a student has. In a file's name the
+# file's own name comes last, which may look like a mark: the first is Moodle's, which writes no
+# underscores into people's names.
+_FOLDER = re.compile(r"(.+)_(\d+)_assignsubmission_(file|onlinetext)_?")
+_FILE = re.compile(r"(.+?)_(\d+)_assignsubmission_file_(.+)")
 
 
-def find(place: Place) -> list[HandIn]:
+def find(place: Place) -> Reading:
     """A folder each, or where folders are switched off the files of each participant."""
-    found = []
-    texts = set()
+    found: dict[tuple[str, str], HandIn] = {}
+    texts: dict[tuple[str, str], Path] = {}
+    signs = set()
     for folder in place.folders:
-        if match := _ENTRY.fullmatch(folder.name):
+        if match := _FOLDER.fullmatch(folder.name):
+            signs.add(folder)
+            who = (match[1], match[2])
             if match[3] == "file":
-                found.append(HandIn(student=match[1], id=match[2], folder=folder))
+                found[who] = HandIn(student=who[0], id=who[1], folder=folder)
             else:
-                texts.add((match[1], match[2]))
+                texts[who] = folder
     files: dict[tuple[str, str], dict[str, Path]] = defaultdict(dict)
     for path in place.files:
-        if (match := _ENTRY.fullmatch(path.name)) and match[3] == "file" and match[4]:
-            files[match[1], match[2]][match[4]] = path
-    found += [HandIn(student=name, id=id, files=named) for (name, id), named in files.items()]
-    for name, id in texts - {(one.student, one.id) for one in found}:
-        (folder,) = [path for path in place.folders if path.name.startswith(f"{name}_{id}_")]
-        found.append(
-            HandIn(
-                student=name,
-                id=id,
-                folder=folder,
-                notes=["Only an online text was handed in, and no file."],
-            )
+        if match := _FILE.fullmatch(path.name):
+            signs.add(path)
+            files[match[1], match[2]][match[3]] = path
+    hand_ins = [*found.values()]
+    hand_ins += [HandIn(student=name, id=id, files=named) for (name, id), named in files.items()]
+    hand_ins += [
+        HandIn(
+            student=name,
+            id=id,
+            folder=folder,
+            notes=["Only an online text was handed in, and no file."],
         )
-    return found
+        for (name, id), folder in texts.items()
+        if (name, id) not in found and (name, id) not in files
+    ]
+    return Reading(hand_ins=hand_ins, signs=frozenset(signs))

@@ -6,32 +6,52 @@ from datetime import datetime
 from pathlib import Path
 
 from grader.batch.dates import moment
-from grader.batch.place import HandIn, Place
+from grader.batch.place import HandIn, Place, Reading, holds_code
 from grader.course.model import NotGradable
 from grader.course.tree import read_regular
 
 TITLE = "nbgrader's submitted/STUDENT/ASSIGNMENT/"
 ORDER = 50
 
+_SUBMITTED = "submitted"
+_OF_THE_COURSE = ("source", "release", "autograded", "feedback", "nbgrader_config.py")
+"""What lies beside ``submitted/``."""
 
-def find(place: Place) -> list[HandIn]:
-    """From the course's folder or from ``submitted/``, which its ``timestamp.txt`` give away."""
-    submitted = place.path / "submitted"
-    sure = place.path.name == "submitted"
-    if submitted.is_dir() and not submitted.is_symlink():
-        place, sure = place.below(submitted), True
-    found = [
-        HandIn(
-            student=student.name,
-            assignment=folder.name,
-            folder=folder,
-            at=_moment(folder / "timestamp.txt"),
-        )
-        for student in place.folders
-        for folder in place.below(student).folders
-    ]
-    sure = sure or any((one.folder / "timestamp.txt").is_file() for one in found if one.folder)
-    return found if sure else []
+
+def find(place: Place) -> Reading:
+    """From the course's folder or from ``submitted/``.
+
+    A student's folder is one of nbgrader's if it holds nothing but folders of assignments, which is
+    sure in ``submitted/``, and elsewhere if each has the ``timestamp.txt`` of being collected.
+    """
+    inner = next((folder for folder in place.folders if folder.name == _SUBMITTED), None)
+    if inner is not None:
+        of_course = {path for path in place.entries if path.name in _OF_THE_COURSE}
+        found = _students(place.below(inner), sure=True)
+        signs = frozenset({inner, *of_course}) if found.signs else frozenset[Path]()
+        return Reading(hand_ins=found.hand_ins, signs=signs)
+    return _students(place, sure=place.path.name == _SUBMITTED)
+
+
+def _students(place: Place, *, sure: bool) -> Reading:
+    found, signs = [], set()
+    for student in place.folders:
+        inside = place.below(student)
+        folders = [folder for folder in inside.folders if sure or holds_code(folder)]
+        collected = all((folder / "timestamp.txt").is_file() for folder in folders)
+        if folders and not inside.files and (sure or collected):
+            signs.add(student)
+        found += [
+            HandIn(
+                student=student.name,
+                id=student.name,
+                assignment=folder.name,
+                folder=folder,
+                at=_moment(folder / "timestamp.txt"),
+            )
+            for folder in folders
+        ]
+    return Reading(hand_ins=found, signs=frozenset(signs))
 
 
 def _moment(path: Path) -> datetime | None:

@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
-from grader.batch.layouts.flat import original
-from grader.batch.place import HandIn, Place
+from pathlib import Path
+
+from grader.batch.layouts.files import original
+from grader.batch.place import HandIn, Place, Reading
 
 TITLE = "one student's folder"
 ORDER = 75
 
 
-def find(place: Place) -> list[HandIn]:
+def find(place: Place) -> Reading:
     """The folder itself."""
-    stems = {path.stem for path in place.files}
-    # Were one of them enough, a class with a file of that name among others would become one.
-    by_file = bool(stems) and all(original(stem, stems)[0] in place.ids for stem in stems)
-    by_folder = (place.path / "assignments").is_dir() or any(
-        (place.path / id / f"{id}.py").is_file() for id in place.ids
+    signs = {path for path in place.files if _is_named_for_one(path, place)}
+    signs |= {folder for folder in place.folders if _is_of_one_student(place.below(folder))}
+    if not signs:
+        return Reading()
+    return Reading(
+        hand_ins=[HandIn(student=place.path.name, folder=place.path)], signs=frozenset(signs)
     )
-    if not by_file and not by_folder:
-        return []
-    return [HandIn(student=place.path.name, folder=place.path)]
+
+
+def _is_named_for_one(file: Path, place: Place) -> bool:
+    return original(file.stem)[0].lower() in place.ids
+
+
+def _is_of_one_student(folder: Place) -> bool:
+    """Whether a folder for an assignment holds one answer, and at most one other thing.
+
+    With more in it, it may hold a class, of which one has called a file after the assignment.
+    """
+    name = folder.path.name
+    if name == "assignments":
+        return any(inner.name in folder.ids for inner in folder.folders)
+    answers = [file for file in folder.files if original(file.stem)[0].lower() == name]
+    return name in folder.ids and bool(answers) and len(folder.entries) <= len(answers) + 1
