@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from grader.batch.place import HandIn, Place, normal
+from grader.batch.place import HandIn, Place, holds_code, normal
 from grader.batch.recognise import Found, read_path
 from grader.batch.times import UNKNOWN, When, when_handed_in
 from grader.course.loading import course_assignment
@@ -42,6 +42,8 @@ class Unassigned(msgspec.Struct, kw_only=True):
 
     student: str
     message: str
+    missing: bool = False
+    """Whether there is nothing in it that could be graded."""
 
 
 class Plan(msgspec.Struct, kw_only=True):
@@ -139,8 +141,7 @@ def _entries(
             notes += [] if when else [UNKNOWN]
         ids = [wanted or named] if wanted or named else _by_content(submission, course)
         if not ids:
-            message = "which assignment is it for? No name tells, and no definition either"
-            plan.unassigned.append(Unassigned(student=normal(hand_in.student), message=message))
+            plan.unassigned.append(_unassigned(hand_in))
         entries += [
             _Entry(
                 source=source,
@@ -153,6 +154,16 @@ def _entries(
             for id in ids
         ]
     return entries
+
+
+def _unassigned(hand_in: HandIn) -> Unassigned:
+    missing = not any(map(holds_code, hand_in.sources))
+    message = (
+        "there is no .py, .ipynb or .zip file in what was handed in"
+        if missing
+        else "which assignment is it for? No name tells, and no definition either"
+    )
+    return Unassigned(student=normal(hand_in.student), message=message, missing=missing)
 
 
 def _by_content(submission: Path, course: Course) -> list[str]:

@@ -6,7 +6,7 @@ import importlib
 import pkgutil
 import re
 from collections import Counter, deque
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterator, Set
 from functools import cache
 from pathlib import Path
 from typing import cast
@@ -111,7 +111,7 @@ def read_place(place: Place) -> Found:
     if _wraps(place) and all(one.is_guess for one in candidates):
         # Zips and exports wrap what matters in a folder of their own.
         return read_place(place.below(place.folders[0]))
-    best = _best(candidates)
+    best = _best(candidates, place)
     if not best or len(_accounted(place, best[0])) * 2 < len(place.entries):
         raise BatchError(
             f"{place.path}: {_seen(place)}, which is laid out like nothing that is known "
@@ -147,7 +147,7 @@ def read_as(place: Place, name: str) -> Found:
 
 def is_of_platform(place: Place) -> bool:
     """Whether most of the place bears the signs of a platform's own layout."""
-    best = _best(_candidates(place, of_platforms=True))
+    best = _best(_candidates(place, of_platforms=True), place)
     return bool(best) and len(best[0].signs) * 2 > len(place.entries)
 
 
@@ -171,14 +171,22 @@ def _candidate(place: Place, name: str, layout: Layout, reading: Reading) -> _Ca
     return _Candidate(name=name, layout=layout, reading=reading, signs=signs)
 
 
-def _best(candidates: list[_Candidate]) -> list[_Candidate]:
-    """Those with the most entries that bear their signs, or for guesses no other's."""
+def _best(candidates: list[_Candidate], place: Place) -> list[_Candidate]:
+    """Those with the most entries that bear their signs, or for guesses no other's.
+
+    Of nothing but guesses those that account for most.
+    """
     signed = frozenset[Path]().union(*(one.signs for one in candidates if not one.is_guess))
-    weights = [len(one.signs - signed if one.is_guess else one.signs) for one in candidates]
+    best = _most(candidates, lambda one: len(one.signs - signed if one.is_guess else one.signs))
+    if all(one.is_guess for one in best):
+        best = _most(best, lambda one: len(_accounted(place, one)))
+    return best
+
+
+def _most(candidates: list[_Candidate], weight: Callable[[_Candidate], int]) -> list[_Candidate]:
+    weights = [weight(one) for one in candidates]
     return [
-        one
-        for one, weight in zip(candidates, weights, strict=True)
-        if weight == max(weights) and weight
+        one for one, each in zip(candidates, weights, strict=True) if each == max(weights) and each
     ]
 
 

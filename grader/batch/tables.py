@@ -44,7 +44,9 @@ def grades_csv(plan: Plan, results: Sequence[Result], ids: Sequence[str]) -> byt
             if result.earned is not None:
                 points[student][result.assignment] = result.earned
     for one in plan.unassigned:
-        remarks[one.student][""] = "not-recognised"
+        remark = remarks[one.student]
+        if not one.missing:
+            remark[""] = "not-recognised"
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["student", *ids, "total", "status"])
@@ -66,8 +68,8 @@ def late(result: Result) -> str:
 def _status(remarks: dict[str, str], ids: Sequence[str]) -> str:
     """One word if it is the same for every assignment, else one for each that is not graded."""
     every = remarks if "" in remarks else {id: remarks.get(id, "missing") for id in ids}
-    if len(set(every.values())) == 1:
-        return next(iter(every.values()))
+    if len(set(every.values())) <= 1:
+        return next(iter(every.values()), "missing")
     return "; ".join(f"{id} {word}".strip() for id, word in every.items() if word != "graded")
 
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from grader.batch.model import Counts, Summary
 from grader.report.words import count
 
 MOST_SHOWN = 5
-LEFT_OUT_HELP = (
-    "Rename them, or say how the folder is laid out: --layout NAME (--layout list names them), or "
-    "--pattern '{student}/{assignment}.py'."
-)
 
 
 def lines(summary: Summary) -> Iterator[str]:
@@ -45,14 +41,15 @@ def lines(summary: Summary) -> Iterator[str]:
         yield f"and {len(summary.copies) - MOST_SHOWN} more files of several students"
 
 
-def left_out_words(summary: Summary) -> str:
-    """What was not graded for want of an owner, and what helps."""
-    number = len(summary.left_out)
-    names = "; ".join(summary.left_out[:MOST_SHOWN])
-    more = f"; and {number - MOST_SHOWN} more" if number > MOST_SHOWN else ""
+def left_out_words(names: Sequence[str]) -> str:
+    """What was not graded, since it is nobody's, and what helps."""
+    one = len(names) == 1
+    more = f"; and {len(names) - MOST_SHOWN} more" if len(names) > MOST_SHOWN else ""
     return (
-        f"all else is graded, but {number} {'entries' if number > 1 else 'entry'} left out, since "
-        f"nothing says whose: {names}{more}. {LEFT_OUT_HELP}"
+        f"{count(len(names), 'submission')} {'was' if one else 'were'} left out, since nothing "
+        f"says whose {'it is' if one else 'they are'}: {'; '.join(names[:MOST_SHOWN])}{more}. All "
+        f"others are graded. Rename {'it' if one else 'them'}, or say how the folder is laid out: "
+        "--layout NAME (--layout list names them) or --pattern '{student}/{assignment}.py'."
     )
 
 

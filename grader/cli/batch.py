@@ -154,7 +154,8 @@ def _say_what_was_found(plan: Plan) -> None:
     for name in plan.left_out:
         complain(f"Left out, since nothing says whose it is: {name}")
     for one in plan.unassigned:
-        complain(f"{one.student}: {one.message} (--assignment ID says so for all)")
+        help = "" if one.missing else " (--assignment ID says so for all)"
+        complain(f"{one.student}: {one.message}{help}")
     for line in plan.collisions:
         complain(line)
     complain(f"{count(len(plan.tasks), 'submission')} to grade")
@@ -198,7 +199,7 @@ def _conclude(ctx: click.Context, summary: Summary, destination: str) -> None:
     if failed and failed == summary.counts.submissions:
         raise InfrastructureError(f"nothing could be graded. {summary.grading_failed[0].message}")
     if summary.left_out:
-        raise GradeError(left_out_words(summary))
+        raise GradeError(left_out_words(summary.left_out))
 
 
 def _refresh_pages(folder: Path) -> None:

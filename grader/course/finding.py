@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
 from .model import Assignment, NotGradable
@@ -16,8 +16,23 @@ MAX_BYTES = {".py": 1024 * 1024, ".ipynb": 20 * 1024 * 1024}
 """By suffix, of one file; a notebook's outputs are large, and are not looked at."""
 MAX_SEARCHED_BYTES = 64 * 1024 * 1024
 
-# "attention (1).py" is a browser's or a system's, "attention-1.py" a course platform's.
-_RESUBMITTED = re.compile(r"(.+?)(?:[ _]?\((\d{1,9})\)|-(\d{1,9}))?")
+# "attention (1).py" is a browser's or a system's, "attention-1.py" a course platform's, and
+# "attention-Copy1.ipynb" Jupyter's.
+_RESUBMITTED = re.compile(r"(.+?)(?:[ _]?\((\d{1,9})\)|-(?:Copy)?(\d{1,9}))?")
+
+
+_BLOCKS = re.compile(r"^(?=[^\s#)\]}])", re.M)
+_DEFINITION = re.compile(r"(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)")
+
+
+class NoneFound(NotGradable):
+    """No file is an answer; ``texts`` is the code that was looked at, by its file's name."""
+
+    def __init__(
+        self, message: str, candidates: Iterable[str] = (), texts: dict[str, str] | None = None
+    ) -> None:
+        super().__init__(message, list(candidates))
+        self.texts = texts or {}
 
 
 def suffix_of(name: str) -> str:
@@ -60,34 +75,134 @@ def read_code(name: str, data: bytes, assignment: Assignment) -> Code:
 def find_main(tree: Tree, assignment: Assignment) -> tuple[str, list[str]]:
     """The name of the file to grade, and notes on why it is that one.
 
-    Raises ``NotGradable``, with the candidates, where the rules do not single out one file.
+    Raises ``NotGradable``, with the candidates, where the rules do not single out one file, and
+    ``NoneFound`` where there is none.
     """
-    for place in _expected_places(tree, assignment):
+    for place in expected_places(tree, assignment):
         if tree.holds(place):
             aside = [
                 name
                 for name in tree.files
-                if name != place and _series(name)[0] == _series(place)[0]
+                if name != place and _unnumbered(name) == _unnumbered(place)
             ]
             return place, [f"Not looked at: {few(_quoted(aside))}."] if aside else []
     candidates = _defining(tree, assignment)
-    newest = _newest(candidates)
-    complete = [name for name in newest if candidates[name] == set(assignment.exports)]
-    chosen = newest if len(newest) == 1 else complete
-    if len(chosen) == 1:
-        note = f"Found as {shown(chosen[0])!r}; the name to hand in is {assignment.file!r}."
-        older = [name for name in candidates if _series(name)[0] == _series(chosen[0])[0]]
-        older.remove(chosen[0])
-        return chosen[0], [note, *([f"Not looked at: {few(_quoted(older))}."] if older else [])]
-    names = [shown(name) for name in chosen or newest]
-    raise NotGradable(
-        f"Several files define {_exports(assignment)}: {few(_quoted(names), most=10)}. "
-        f"Hand in one of them, named {assignment.file!r}.",
-        names,
-    )
+    chosen = _best(candidates, assignment)
+    if len(chosen) != 1:
+        names = [shown(name) for name in chosen]
+        raise NotGradable(
+            f"Several files define {_exports(assignment)}: {few(_quoted(names), most=10)}. "
+            f"Hand in one of them, named {assignment.file!r}.",
+            names,
+        )
+    notes = [f"Found as {shown(chosen[0])!r}; the name to hand in is {assignment.file!r}."]
+    others = [name for name in candidates if name != chosen[0]]
+    if older := [name for name in others if _series(name)[0] == _series(chosen[0])[0]]:
+        notes.append(f"Not looked at: {few(_quoted(older))}.")
+    if rest := [name for name in others if name not in older]:
+        notes.append(f"Not graded, though it defines the same: {few(_quoted(rest))}.")
+    return chosen[0], notes
 
 
-def _expected_places(tree: Tree, assignment: Assignment) -> Iterable[str]:
+def is_named_for(name: str, assignment: Assignment) -> bool:
+    """Whether a file has the assignment's name, but for case, suffix and a copy's number."""
+    return _unnumbered(PurePosixPath(name).name).casefold() == _stem(assignment)
+
+
+def named_for(names: Iterable[str], assignment: Assignment) -> str | None:
+    """Of the files that have the assignment's name the one without a number, or the newest."""
+    numbers = {name: _series(name)[1] for name in names if is_named_for(name, assignment)}
+    return max(numbers, key=lambda name: (not numbers[name], numbers[name]), default=None)
+
+
+def defines_all(text: str, assignment: Assignment) -> bool:
+    """Whether ``text`` seems to define all that ``assignment`` asks for."""
+    return _defined(text, assignment) == set(assignment.exports)
+
+
+def lies_where_expected(name: str, tree: Tree, assignment: Assignment) -> bool:
+    """Whether a file lies in one of the places where the assignment's is looked for."""
+    folder = PurePosixPath(name).parent
+    return any(folder == PurePosixPath(place).parent for place in expected_places(tree, assignment))
+
+
+def refuse_another(
+    files: dict[str, str],
+    beside: Iterable[str],
+    assignment: Assignment,
+    others: Sequence[Assignment],
+) -> None:
+    """Raise ``NotGradable`` if ``files``, texts by name, answer another assignment, and not this.
+
+    What a file defines in unusual ways is at least mentioned in it, or in the texts ``beside``.
+    """
+    names = _words(assignment.exports)
+    if any(names.search(text) for text in (*files.values(), *beside)):
+        return
+    answers: dict[str, str] = {}
+    for name, text in files.items():
+        answered = _answered(text, others)
+        answered = [one for one in answered if is_named_for(name, one)] or answered
+        answers |= {one.id: name for one in answered}
+    if len(answers) == 1:
+        ((id, name),) = answers.items()
+        raise NotGradable(
+            f"{shown(name)!r} does not define {_exports(assignment)}: this looks like an answer to "
+            f"{id}. Hand in your answer to {assignment.id} as {assignment.file!r}."
+        )
+
+
+def _answered(text: str, assignments: Sequence[Assignment]) -> list[Assignment]:
+    """Those of which ``text`` defines everything at its top, and nothing else there uses it.
+
+    What is used may be part of an answer to yet another, in which the student calls it otherwise.
+    """
+    defined: dict[str, str] = {}
+    for block in _BLOCKS.split(text):
+        if match := _DEFINITION.match(block):
+            defined[match[1]] = defined.get(match[1], "") + block
+
+    def is_used(assignment: Assignment) -> bool:
+        names = _words(assignment.exports)
+        return any(
+            names.search(block) for by, block in defined.items() if by not in assignment.exports
+        )
+
+    return [one for one in assignments if one.exports.keys() <= defined.keys() and not is_used(one)]
+
+
+def _words(names: Iterable[str]) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{'|'.join(map(re.escape, names))})\b")
+
+
+def _best(candidates: dict[str, set[str]], assignment: Assignment) -> list[str]:
+    """The candidates that nothing speaks against, which should be one.
+
+    The assignment's own name goes before all; then of each series the newest counts, if several are
+    left those that are complete, and of these those that mention the assignment.
+    """
+    stem = _stem(assignment)
+    named = [name for name in candidates if PurePosixPath(name).stem.casefold() == stem]
+    if len(named) == 1:
+        return named
+    best = _newest(named or candidates)
+    complete = [name for name in best if candidates[name] == set(assignment.exports)]
+    best = complete if complete and len(best) > 1 else best
+    mentioning = [name for name in best if _mentions(name, stem)]
+    return mentioning if len(mentioning) == 1 else best
+
+
+def _mentions(name: str, stem: str) -> bool:
+    words = re.sub("[^a-z0-9]+", "_", PurePosixPath(name).stem.casefold())
+    return f"_{stem}_" in f"_{words}_"
+
+
+def _stem(assignment: Assignment) -> str:
+    return PurePosixPath(assignment.file).stem.casefold()
+
+
+def expected_places(tree: Tree, assignment: Assignment) -> Iterable[str]:
+    """Names under which the assignment's file is looked for in ``tree``, first ones first."""
     # Zips and exports of repositories wrap everything in a folder of their own, or in several.
     folders = [str(PurePosixPath(name).parent) for name in tree.files]
     shared = PurePosixPath(posixpath.commonpath(folders) if folders else "")
@@ -98,9 +213,9 @@ def _expected_places(tree: Tree, assignment: Assignment) -> Iterable[str]:
 
 def _defining(tree: Tree, assignment: Assignment) -> dict[str, set[str]]:
     """By name, which exports the files of ``tree`` define; those that define none are left out."""
-    definition = _definition(assignment)
     files = [name for name in tree.files if suffix_of(name) in MAX_BYTES and not is_test(name)]
     found: dict[str, set[str]] = {}
+    texts: dict[str, str] = {}
     problems: list[NotGradable] = []
     searched = 0
     for name in files:
@@ -112,18 +227,22 @@ def _defining(tree: Tree, assignment: Assignment) -> dict[str, set[str]]:
                     f"There is too much in {tree.label!r} to search it for your answer. "
                     f"Name your file {assignment.file!r}."
                 ) from None
-            text = read_code(name, data, assignment).text
+            texts[name] = read_code(name, data, assignment).text
         except NotGradable as problem:
             if searched > MAX_SEARCHED_BYTES:
                 raise
             problems.append(problem)
             continue
-        defined = {match[1] or match[2] for match in definition.finditer(text)}
-        if defined:
+        if defined := _defined(texts[name], assignment):
             found[name] = defined
     if not found:
-        raise _none_found(tree, assignment, files, problems)
+        raise _none_found(tree, assignment, files, problems, texts)
     return found
+
+
+def _defined(text: str, assignment: Assignment) -> set[str]:
+    """Which of the assignment's exports ``text`` seems to define."""
+    return {match[1] or match[2] for match in _definition(assignment).finditer(text)}
 
 
 def _definition(assignment: Assignment) -> re.Pattern[str]:
@@ -134,31 +253,36 @@ def _definition(assignment: Assignment) -> re.Pattern[str]:
 
 
 def _none_found(
-    tree: Tree, assignment: Assignment, files: list[str], problems: list[NotGradable]
-) -> NotGradable:
+    tree: Tree,
+    assignment: Assignment,
+    files: list[str],
+    problems: list[NotGradable],
+    texts: dict[str, str],
+) -> NoneFound:
     if len(problems) == 1 == len(files):
-        return problems[0]
+        return NoneFound(str(problems[0]), problems[0].candidates)
     advice = f"Hand in your answer as {assignment.file!r}."
     if tree.truncated:
         advice += " (There are many files here, and not all of them were looked at.)"
     linked = [name for name in tree.links if PurePosixPath(name).name == assignment.file]
     if linked or (tree.links and not files):
-        return NotGradable(
+        return NoneFound(
             f"{shown((linked or tree.links)[0])!r} is a symbolic link, and links are not "
             f"followed. {advice}"
         )
     if tree.others and not files:
-        return NotGradable(f"{shown(tree.others[0])!r} is not a regular file. {advice}")
+        return NoneFound(f"{shown(tree.others[0])!r} is not a regular file. {advice}")
     if files:
         shown_files = [shown(name) for name in files]
-        return NotGradable(
+        return NoneFound(
             f"No file defines {_exports(assignment)}; looked at "
             f"{few(_quoted(shown_files), most=10)}. {advice}",
             shown_files,
+            texts,
         )
     if zips := [name for name in tree.files if suffix_of(name) == ".zip"]:
-        advice += f" ({shown(zips[0])!r} is not opened: a zip may be all there is, and hold none.)"
-    return NotGradable(f"There is no .py or .ipynb file in {tree.label!r}. {advice}")
+        advice += f" ({shown(zips[0])!r} is not opened: a zip in a zip stays closed.)"
+    return NoneFound(f"There is no .py or .ipynb file in {tree.label!r}. {advice}")
 
 
 def _newest(names: Iterable[str]) -> list[str]:
@@ -176,6 +300,11 @@ def _series(name: str) -> tuple[str, int]:
     if match is None:
         return name, 0
     return str(path.with_name(match[1] + path.suffix)), int(match[2] or match[3] or 0)
+
+
+def _unnumbered(name: str) -> str:
+    """The name without a copy's number and a suffix, which are a platform's or a system's."""
+    return str(PurePosixPath(_series(name)[0]).with_suffix(""))
 
 
 def _exports(assignment: Assignment) -> str:

@@ -6,6 +6,7 @@ it is bounded.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import stat
@@ -14,7 +15,20 @@ from pathlib import Path
 
 import msgspec
 
-from .finding import MAX_BYTES, defines_any, find_main, read_code, suffix_of
+from .finding import (
+    MAX_BYTES,
+    NoneFound,
+    defines_all,
+    defines_any,
+    expected_places,
+    find_main,
+    is_named_for,
+    lies_where_expected,
+    named_for,
+    read_code,
+    refuse_another,
+    suffix_of,
+)
 from .helpers import find_helpers
 from .model import Assignment, NotGradable
 from .source import SourceFile
@@ -24,6 +38,7 @@ __all__ = [
     "NotGradable",
     "SourceFile",
     "Submission",
+    "called_after",
     "fingerprint",
     "holds_answer",
     "pack",
@@ -31,6 +46,10 @@ __all__ = [
     "stage",
     "unpack",
 ]
+
+
+MAX_ZIPS = 5
+"""Of a folder, which are opened to look for an answer."""
 
 
 class Submission(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,7 +85,12 @@ def read_submission(
     Raises ``NotGradable`` wherever that gives no code to grade.
     """
     label = shown(Path(os.path.abspath(path)).name) or "/"
-    tree, name, notes = _open(path, label, assignment)
+    others = [*earlier, *later]
+    try:
+        tree, name, notes = _open(path, label, assignment)
+    except NoneFound as problem:
+        refuse_another(problem.texts, (), assignment, others)
+        raise
     data = tree.read(name, limit=MAX_BYTES[suffix_of(name)])
     code = read_code(name, data, assignment)
     if code.empty:
@@ -75,6 +99,8 @@ def read_submission(
     helpers = find_helpers(
         tree, name, main, code.written, assignment, earlier=earlier, later=later, chain=chain
     )
+    beside = [file.text for file in helpers.files]
+    refuse_another({main.name: main.text}, beside, assignment, others)
     digest = hashlib.sha256()
     for file in (main, *helpers.files):
         digest.update(f"{file.module}\0{file.digest}\n".encode())
@@ -115,6 +141,39 @@ def holds_answer(path: Path, assignment: Assignment) -> bool:
         data = tree.read(name, limit=MAX_BYTES[suffix_of(name)])
         return defines_any(read_code(name, data, assignment).text, assignment)
     except NotGradable:
+        return False
+
+
+def called_after(path: Path, assignments: Sequence[Assignment]) -> list[Assignment]:
+    """Those of ``assignments`` that files in a student's folder or its zips are called after.
+
+    They lie where the assignment's is looked for, or else hold all that it asks for.
+    """
+    try:
+        folder = Folder(path)
+    except NotGradable:
+        return []
+    trees: list[Tree] = [folder]
+    for zip in _zips(folder)[:MAX_ZIPS]:
+        if not any(is_named_for(zip, one) for one in assignments):
+            with contextlib.suppress(NotGradable):
+                trees.append(_archive(folder, zip))
+    return [one for one in assignments if any(_is_called_after(tree, one) for tree in trees)]
+
+
+def _is_called_after(tree: Tree, assignment: Assignment) -> bool:
+    named = [name for name in tree.files if is_named_for(name, assignment)]
+    return any(tree.holds(place) for place in expected_places(tree, assignment)) or any(
+        lies_where_expected(name, tree, assignment) or _holds_all(tree, name, assignment)
+        for name in named
+    )
+
+
+def _holds_all(tree: Tree, name: str, assignment: Assignment) -> bool:
+    try:
+        data = tree.read(name, limit=MAX_BYTES[suffix_of(name)])
+        return defines_all(read_code(name, data, assignment).text, assignment)
+    except (KeyError, NotGradable):
         return False
 
 
@@ -176,23 +235,75 @@ def _open(path: Path, label: str, assignment: Assignment) -> tuple[Tree, str, li
         raise NotGradable(f"There is no file or folder {label!r}.") from None
     except OSError as error:
         raise NotGradable(f"{label!r} cannot be read ({error.strerror}).") from None
-    notes = []
     if stat.S_ISDIR(mode):
-        tree: Tree = Folder(path)
-        zips = [name for name in tree.files if suffix_of(name) == ".zip"]
-        if len(zips) == 1 == len(tree.files):
-            notes.append(f"Read from {shown(zips[0])!r}.")
-            tree = Archive(shown(zips[0]), tree.read(zips[0], limit=MAX_ZIP_BYTES))
-    elif path.suffix.lower() == ".zip":
+        return _find(Folder(path), assignment)
+    if path.suffix.lower() == ".zip":
         tree = Archive(label, read_regular(path, limit=MAX_ZIP_BYTES))
-    elif not stat.S_ISREG(mode):
+        return tree, *find_main(tree, assignment)
+    if not stat.S_ISREG(mode):
         read_regular(path, limit=0)
         raise NotGradable(f"{label!r} changed while it was read.")
-    elif path.suffix.lower() in MAX_BYTES:
-        return Beside(path.parent), path.name, notes
-    else:
+    if path.suffix.lower() in MAX_BYTES:
+        return Beside(path.parent), path.name, []
+    raise NotGradable(
+        f"{label!r} is not accepted. Hand in a .py or .ipynb file, or a folder or .zip of it."
+    )
+
+
+def _find(folder: Folder, assignment: Assignment) -> tuple[Tree, str, list[str]]:
+    """The main file of a folder, or of a zip in it that holds the answer, with its tree, and notes.
+
+    A zip does if it is called after the assignment and no other file is, or if no loose file is an
+    answer and no other zip holds one.
+    """
+    zips = _zips(folder)
+    named = named_for(zips, assignment)
+    try:
+        name, notes = find_main(folder, assignment)
+        if named is None or is_named_for(name, assignment):
+            return folder, name, notes
+    except NoneFound as problem:
+        if named is None:
+            return _find_in_zips(folder, zips, assignment, problem)
+    except NotGradable:
+        if named is None:
+            raise
+    return _find_in(folder, named, assignment)
+
+
+def _find_in_zips(
+    folder: Folder, zips: list[str], assignment: Assignment, problem: NoneFound
+) -> tuple[Tree, str, list[str]]:
+    found = []
+    for zip in zips[:MAX_ZIPS]:
+        try:
+            found.append(_find_in(folder, zip, assignment))
+        except NotGradable as inside:
+            if len(folder.files) == 1:
+                raise
+            if isinstance(inside, NoneFound):
+                problem.texts |= inside.texts
+    if not found:
+        raise problem
+    if len(found) > 1:
+        names = [tree.label for tree, _, _ in found]
         raise NotGradable(
-            f"{label!r} is not accepted. Hand in a .py or .ipynb file, or a folder or .zip of it."
+            f"Several zips hold an answer: {', '.join(map(repr, names))}. Hand in one of them, "
+            f"named {assignment.id + '.zip'!r}.",
+            names,
         )
-    name, reasons = find_main(tree, assignment)
-    return tree, name, [*notes, *reasons]
+    return found[0]
+
+
+def _find_in(folder: Folder, zip: str, assignment: Assignment) -> tuple[Tree, str, list[str]]:
+    archive = _archive(folder, zip)
+    name, notes = find_main(archive, assignment)
+    return archive, name, [f"Read from {shown(zip)!r}.", *notes]
+
+
+def _zips(folder: Folder) -> list[str]:
+    return [name for name in folder.files if suffix_of(name) == ".zip"]
+
+
+def _archive(folder: Folder, zip: str) -> Archive:
+    return Archive(shown(zip), folder.read(zip, limit=MAX_ZIP_BYTES))

@@ -8,7 +8,7 @@ import msgspec
 
 from grader.course.loading import course_assignment, find_course, load_course
 from grader.course.model import Assignment, Course, CourseError
-from grader.course.submission import holds_answer
+from grader.course.submission import called_after, holds_answer
 from grader.session.protocol import Job, Options
 
 
@@ -105,16 +105,10 @@ def assignments_of(path: Path, course: Course) -> list[Assignment]:
     if len(every) == 1:
         return every
     if path.is_dir():
-        found = [one for one in every if _holds(path, one)]
+        found = called_after(path, every)
     else:
         found = [one for one in every if _is_named_for(path, one)]
     return found or [one for one in every if holds_answer(path, one)]
-
-
-def _holds(folder: Path, assignment: Assignment) -> bool:
-    """Whether a student's folder has the assignment's file where it is looked for."""
-    places = ("", assignment.id, f"assignments/{assignment.id}")
-    return any((folder / place / assignment.file).is_file() for place in places)
 
 
 def _is_named_for(path: Path, assignment: Assignment) -> bool:

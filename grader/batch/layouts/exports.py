@@ -24,7 +24,7 @@ def find(place: Place) -> Reading:
     left_out: list[str] = []
     signs = set()
     for path in place.files:
-        if path.suffix.lower() != ".zip" or not _is_export(place, path):
+        if path.suffix.lower() != ".zip" or not is_export(place, path):
             continue
         try:
             found = with_hint(read_place(place.unpacked(path)), place.assignment_in(path.stem))
@@ -36,7 +36,7 @@ def find(place: Place) -> Reading:
     return Reading(hand_ins=hand_ins, signs=frozenset(signs), left_out=left_out)
 
 
-def _is_export(place: Place, archive: Path) -> bool:
+def is_export(place: Place, archive: Path) -> bool:
     """Whether a zip has a platform's names; it may as well be a student's, and is not unpacked."""
     outline = place.empty()
     try:

@@ -36,8 +36,10 @@ def of_files(place: Place, others: Collection[str] = ()) -> Reading:
             left.append(path.name)
         else:
             taken[path] = copy
+    hand_ins = [taken[path] for path in place.files if path in taken]
     return Reading(
-        hand_ins=[taken[path] for path in place.files if path in taken],
+        # Should "scale_bob.py" be for the same assignment as "bob.py", this is surely bob's.
+        hand_ins=sorted(hand_ins, key=lambda one: one.assignment != ""),
         signs=frozenset(place.files),
         left_out=sorted(left),
     )

@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 
 from grader.batch.dates import moment
-from grader.batch.place import HandIn, Place, Reading, holds_code
+from grader.batch.place import HandIn, Place, Reading
 from grader.course.model import NotGradable
 from grader.course.tree import read_regular
 
@@ -37,7 +37,7 @@ def _students(place: Place, *, sure: bool) -> Reading:
     found, signs = [], set()
     for student in place.folders:
         inside = place.below(student)
-        folders = [folder for folder in inside.folders if sure or holds_code(folder)]
+        folders = inside.folders
         collected = all((folder / "timestamp.txt").is_file() for folder in folders)
         if folders and not inside.files and (sure or collected):
             signs.add(student)

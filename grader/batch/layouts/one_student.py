@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from grader.batch.layouts.exports import is_export
 from grader.batch.layouts.files import original
 from grader.batch.place import HandIn, Place, Reading
 
@@ -23,7 +24,8 @@ def find(place: Place) -> Reading:
 
 
 def _is_named_for_one(file: Path, place: Place) -> bool:
-    return original(file.stem)[0].lower() in place.ids
+    named = original(file.stem)[0].lower() in place.ids
+    return named and not (file.suffix.lower() == ".zip" and is_export(place, file))
 
 
 def _is_of_one_student(folder: Place) -> bool:
