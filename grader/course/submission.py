@@ -260,7 +260,7 @@ def _find(folder: Folder, assignment: Assignment) -> tuple[Tree, str, list[str]]
     named = named_for(zips, assignment)
     try:
         name, notes = find_main(folder, assignment)
-        if named is None or is_named_for(name, assignment):
+        if named is None or named_for([name, named], assignment) == name:
             return folder, name, notes
     except NoneFound as problem:
         if named is None:
