@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,12 +9,13 @@ import pytest
 
 from grader.batch.class_page import write_pages
 from grader.batch.errors import BatchError
+from grader.batch.layouts.exports import is_export
 from grader.batch.place import Place
 from grader.batch.plan import Plan, make_plan
 from grader.batch.recognise import all_layouts
 from grader.course.loading import load_course
 
-from .conftest import right, write, wrong
+from .conftest import in_zip, right, write, wrong
 
 HONEST = ("ann", "bob", "cem")
 DATE = "2026-01-02-03-04-05"
@@ -65,14 +64,6 @@ TREES: tuple[tuple[str, ...], ...] = (
 
 def text_of(student: str) -> str:
     return f"{right()}# {student}\n"
-
-
-def in_zip(files: dict[str, str]) -> bytes:
-    data = io.BytesIO()
-    with zipfile.ZipFile(data, "w") as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return data.getvalue()
 
 
 def tree_of(names: tuple[str, ...]) -> dict[str, str]:
@@ -368,6 +359,23 @@ class TestLeftOut:
         plan = planned(folder, course, tmp_path)
         assert plan.left_out == [f"{folder}: {left}"]
 
+    def test_copies_that_may_be_somebody_elses(self, course, tmp_path):
+        files = ("scale.py", "scale (1).py", "scale-2.ipynb", "shift (3).py", "shift (4).py")
+        folder = write(tmp_path / "in", dict.fromkeys(files, right()))
+        plan = planned(folder, course, tmp_path)
+        assert _students(plan) == {("in", "scale"), ("in", "shift")}
+        left = ("scale (1).py", "scale-2.ipynb", "shift (3).py")
+        assert plan.left_out == [f"{folder}: {name}" for name in left]
+
+    @pytest.mark.parametrize(
+        "name", ["x" * 300 + ".py", "a/" * 3000 + "b.py", "s0_10_90_a.py/b.py"]
+    )
+    def test_a_name_that_no_disk_takes_hides_no_export(self, course, tmp_path, name):
+        names = [f"s{number}_1{number}_9{number}_a.py" for number in range(3)]
+        outline = {**dict.fromkeys(names, right()), name: right()}
+        (tmp_path / "scale.zip").write_bytes(in_zip(outline))
+        assert is_export(_place(tmp_path, tmp_path), tmp_path / "scale.zip")
+
     def test_inside_of_an_export(self, course, tmp_path):
         folder = tmp_path / "in"
         folder.mkdir()
@@ -398,6 +406,14 @@ class TestWhoHandedIn:
             ("bo", "bo", "Scale"),
             ("cem_x", "cem_x", "Scale"),
         ]
+
+    @pytest.mark.parametrize("title", ["Scale", "Home_work_scale"])
+    def test_logins_with_underscores_where_no_text_file_says_so(self, tmp_path, title):
+        logins = ("ann", "x_ann", "bob")
+        names = [f"{title}_{login}_attempt_{DATE}_a.py" for login in logins]
+        write(tmp_path / "in", dict.fromkeys(names, right()))
+        found = all_layouts()["blackboard"].find(_place(tmp_path / "in", tmp_path)).hand_ins
+        assert {(one.login, one.assignment) for one in found} == {(one, title) for one in logins}
 
     def test_a_quiz_of_canvas(self, course, tmp_path):
         files = ("ann_1_question_7_91_a.py", "ann_1_question_8_92_a.py", "bob_2_question_7_93_a.py")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import zipfile
 from pathlib import Path
@@ -13,7 +12,7 @@ from grader.batch.errors import BatchError
 from grader.batch.plan import Plan, make_plan
 from grader.course.loading import load_course
 
-from .conftest import right, write
+from .conftest import in_zip, right, write
 
 
 @pytest.fixture
@@ -47,14 +46,6 @@ def zipped(path: Path, files: dict[str, str | bytes]) -> Path:
         for name, content in files.items():
             archive.writestr(name, content)
     return path
-
-
-def in_zip(files: dict[str, str]) -> bytes:
-    data = io.BytesIO()
-    with zipfile.ZipFile(data, "w") as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return data.getvalue()
 
 
 GRADESCOPE = """---

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Collection
 from datetime import datetime
 from pathlib import Path
 
@@ -31,10 +32,11 @@ def find(place: Place) -> Reading:
         for whole, date in attempts
     }
     titles = {whole.removesuffix(f"_{login}") for (whole, _), (_, login) in names.items() if login}
+    wholes = {whole for whole, _ in attempts}
     found = []
     for (whole, date), files in attempts.items():
         name, login = names[whole, date]
-        title = whole.removesuffix(f"_{login}") if login else _title(whole, titles)
+        title = whole.removesuffix(f"_{login}") if login else _title(whole, wholes, titles)
         login = login or whole.removeprefix(f"{title}_")
         found.append(
             HandIn(
@@ -50,13 +52,21 @@ def find(place: Place) -> Reading:
     return Reading(hand_ins=found)
 
 
-def _title(whole: str, titles: set[str]) -> str:
+def _title(whole: str, wholes: Collection[str], known: Collection[str]) -> str:
     """The assignment's title, where no text file says which part of the name is the login.
 
-    A login may hold the character that parts the fields.
+    A login may hold the character that parts the fields. A title is one that text files have given,
+    or else what most names begin with.
     """
-    known = [title for title in titles if whole.startswith(f"{title}_")]
-    return max(known, key=len) if known else whole.rpartition("_")[0]
+    fitting = [title for title in known if whole.startswith(f"{title}_")]
+    if fitting:
+        return max(fitting, key=len)
+    cuts = [whole[:at] for at, letter in enumerate(whole) if letter == "_"]
+    return max(
+        cuts,
+        key=lambda cut: (sum(one.startswith(f"{cut}_") for one in wholes), len(cut)),
+        default="",
+    )
 
 
 def _moment(date: str) -> datetime | None:

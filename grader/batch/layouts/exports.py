@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import zipfile
 from pathlib import Path, PurePosixPath
@@ -42,7 +43,8 @@ def is_export(place: Place, archive: Path) -> bool:
     try:
         with zipfile.ZipFile(archive) as opened:
             for member in itertools.islice(opened.infolist(), _ENOUGH):
-                _sketch(opened, member, outline.path)
+                with contextlib.suppress(Exception):  # as below; or no disk takes the name
+                    _sketch(opened, member, outline.path)
     except Exception:  # on broken files zipfile raises errors of many kinds
         return False
     while len(outline.folders) == 1 and not outline.files and not is_of_platform(outline):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from pathlib import Path
 
 from grader.batch.layouts.exports import is_export
@@ -19,8 +20,24 @@ def find(place: Place) -> Reading:
     if not signs:
         return Reading()
     return Reading(
-        hand_ins=[HandIn(student=place.path.name, folder=place.path)], signs=frozenset(signs)
+        hand_ins=[HandIn(student=place.path.name, folder=place.path)],
+        signs=frozenset(signs),
+        left_out=_copies(place),
     )
+
+
+def _copies(place: Place) -> list[str]:
+    """Files that are not taken beside those of the same name; they may be somebody else's."""
+    by_stem: dict[str, list[Path]] = defaultdict(list)
+    for path in place.files:
+        if _is_named_for_one(path, place):
+            by_stem[original(path.stem)[0]].append(path)
+    numbers = {path: original(path.stem)[1] for paths in by_stem.values() for path in paths}
+    taken = {
+        max(paths, key=lambda path: (not numbers[path], numbers[path]))
+        for paths in by_stem.values()
+    }
+    return [path.name for path in numbers if numbers[path] and path not in taken]
 
 
 def _is_named_for_one(file: Path, place: Place) -> bool:
