@@ -13,9 +13,10 @@ from grader.batch.plan import Plan, make_plan
 from grader.batch.pool import Pool
 from grader.batch.running import Runner
 from grader.batch.store import Store
-from grader.batch.tables import assignment_ids, encode, grades_csv, summarise
+from grader.batch.tables import assignment_ids, grades_csv, summarise
 from grader.course.model import Course
 from grader.report.chaining import mark_open_points
+from grader.report.files import encode
 from grader.session.protocol import Options
 
 GRADES = "grades.csv"

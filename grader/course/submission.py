@@ -6,6 +6,7 @@ it is bounded.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import stat
@@ -26,7 +27,9 @@ __all__ = [
     "Submission",
     "fingerprint",
     "holds_answer",
+    "holds_code",
     "pack",
+    "pack_refusal",
     "read_submission",
     "stage",
     "unpack",
@@ -118,6 +121,19 @@ def holds_answer(path: Path, assignment: Assignment) -> bool:
         return False
 
 
+def holds_code(path: Path) -> bool:
+    """Whether a file of code lies at ``path``, or in it, that can be read at all."""
+    try:
+        tree, _ = _tree(path, path.name)
+    except NotGradable:
+        return False
+    for name in [path.name] if type(tree) is Beside else tree.files:
+        with contextlib.suppress(NotGradable):
+            if suffix_of(name) in MAX_BYTES and tree.read(name, limit=MAX_BYTES[suffix_of(name)]):
+                return True
+    return False
+
+
 def stage(submission: Submission, directory: Path) -> Path:
     """Write the submission's files, in UTF-8 and read-only, into ``directory``: main's path.
 
@@ -160,6 +176,11 @@ def pack(
     return msgspec.msgpack.encode(packed)
 
 
+def pack_refusal(message: str) -> bytes:
+    """The same for what cannot be read, as ``message`` says."""
+    return msgspec.msgpack.encode(_Packed(message=message))
+
+
 def unpack(data: bytes) -> Submission:
     """The submission that ``pack`` has read; raises ``NotGradable`` where that did."""
     packed = msgspec.msgpack.decode(data, type=_Packed)
@@ -170,6 +191,15 @@ def unpack(data: bytes) -> Submission:
 
 def _open(path: Path, label: str, assignment: Assignment) -> tuple[Tree, str, list[str]]:
     """The tree that ``path`` stands for, the main file in it, and notes."""
+    tree, notes = _tree(path, label)
+    if type(tree) is Beside:
+        return tree, path.name, notes
+    name, reasons = find_main(tree, assignment)
+    return tree, name, [*notes, *reasons]
+
+
+def _tree(path: Path, label: str) -> tuple[Tree, list[str]]:
+    """The tree that ``path`` stands for, for a single file its folder; and notes."""
     try:
         mode = path.lstat().st_mode
     except (FileNotFoundError, NotADirectoryError, ValueError):
@@ -189,10 +219,9 @@ def _open(path: Path, label: str, assignment: Assignment) -> tuple[Tree, str, li
         read_regular(path, limit=0)
         raise NotGradable(f"{label!r} changed while it was read.")
     elif path.suffix.lower() in MAX_BYTES:
-        return Beside(path.parent), path.name, notes
+        return Beside(path.parent), notes
     else:
         raise NotGradable(
             f"{label!r} is not accepted. Hand in a .py or .ipynb file, or a folder or .zip of it."
         )
-    name, reasons = find_main(tree, assignment)
-    return tree, name, [*notes, *reasons]
+    return tree, notes

@@ -276,4 +276,9 @@ def _matters(name: str) -> bool:
 
 
 def _ignored(name: str) -> bool:
-    return any(part in _IGNORED or part.startswith(".") for part in PurePosixPath(name).parts)
+    return any(map(is_ignored, PurePosixPath(name).parts))
+
+
+def is_ignored(part: str) -> bool:
+    """Whether a folder of this name, or a file, is hidden or somebody else's work."""
+    return part in _IGNORED or part.startswith(".")
