@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from grader.batch.bugs import reported
 from grader.batch.model import Result, Summary
 from grader.batch.plan import Plan, make_plan
 from grader.batch.pool import Pool
@@ -44,6 +45,7 @@ class Batch:
     ) -> None:
         self._course = course
         self._options = options
+        self._say = say
         self._results: list[Result] = []
         self._store = Store(output)
         try:
@@ -115,6 +117,11 @@ class Batch:
         for student, assignments in ids.items():
             found = (self._store.report(student, id) for id in assignments)
             reports = [report for report in found if report is not None]
-            for before, after in zip(reports, mark_open_points(reports), strict=True):
+            try:
+                marked = mark_open_points(reports)
+            except Exception as error:
+                self._say(f"{student}: {reported(error)}")
+                continue
+            for before, after in zip(reports, marked, strict=True):
                 if after != before:
                     self._store.rewrite(student, after)

@@ -83,11 +83,15 @@ class _Unpacking:
         self._done = Unpacked(problems={}, outside=[])
 
     def run(self) -> Unpacked:
-        entries = [entry for entry in self._entries() if not self._leads_out(entry)]
+        entries = list(self._entries())
+        outside = [entry for entry in entries if ".." in entry.parts]
+        entries = [entry for entry in entries if ".." not in entry.parts]
         times = Counter(tuple(entry.parts) for entry in entries if entry.limit)
         # The smallest first: where there is too much of it, the large are what is left out.
         for entry in sorted(entries, key=lambda entry: entry.member.size):
             self._place(entry, twice=times[tuple(entry.parts)] > 1)
+        for entry in outside:
+            self._leads_out(entry)
         return self._done
 
     def _entries(self) -> Iterable[_Entry]:
@@ -106,15 +110,15 @@ class _Unpacking:
             if parts:
                 yield _Entry(member, parts)
 
-    def _leads_out(self, entry: _Entry) -> bool:
-        if ".." not in entry.parts:
-            return False
+    def _leads_out(self, entry: _Entry) -> None:
+        """Nothing is written of it; it belongs to whoever the beginning of its name does."""
         inside = entry.parts[: entry.parts.index("..")]
         if not inside:
             self._done.outside.append(shown(entry.member.name))
-        else:
-            self._problem(entry, self._target.joinpath(*_fitting(inside)), "leads out of the zip.")
-        return True
+            return
+        self._make_folder(_Entry(entry.member, [*inside, ""]))
+        path = self._target.joinpath(*_fitting(inside))
+        self._problem(entry, path, "leads out of its folder. Pack it again.")
 
     def _place(self, entry: _Entry, *, twice: bool) -> None:
         """Write one member, or what is to be seen of it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import msgspec
@@ -14,8 +15,14 @@ TITLE = "a Gradescope export (submission_metadata.yml)"
 ORDER = 10
 METADATA = "submission_metadata.yml"
 
-_SUBMISSION = re.compile(r"""['"]?:?(submission_(\d+))['"]?:\s*""")
+_SUBMISSION = re.compile(r"""['"]?:?(submission_(\d{1,18}))['"]?:\s*""")
 _FIELD = re.compile(r"  (?!\s):?([a-z_]+):\s*(.*)")
+_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.S)
+_ESCAPES = {
+    **{"0": "\0", "a": "\a", "b": "\b", "t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r"},
+    **{"e": "\x1b", " ": " ", '"': '"', "/": "/", "\\": "\\", "N": "\x85", "_": "\xa0"},
+    **{"L": "\u2028", "P": "\u2029"},
+}
 _OF_SUBMITTER = re.compile(r"  {1,4}(- | {2}):?(name|sid|email):\s*(.*)")
 
 
@@ -81,14 +88,19 @@ def _scalar(text: str) -> str:
     if len(text) > 1 and text[0] == text[-1] == "'":
         return text[1:-1].replace("''", "'")
     if len(text) > 1 and text[0] == text[-1] == '"':
-        try:
-            return msgspec.json.decode(_as_json(text), type=str)
-        except msgspec.DecodeError:
-            return text[1:-1]
+        return _joined(_ESCAPE.sub(_unescaped, text[1:-1]))
     return "" if text in ("null", "~") else text
 
 
-def _as_json(text: str) -> str:
-    """A double-quoted scalar, whose escapes are JSON's and ``\\xNN`` and ``\\UNNNNNNNN``."""
-    text = re.sub(r"\\x([0-9a-fA-F]{2})", r"\\u00\1", text)
-    return re.sub(r"\\U([0-9a-fA-F]{8})", lambda match: chr(int(match[1], 16)), text)
+def _unescaped(match: re.Match[str]) -> str:
+    """What an escape of YAML stands for; one that stands for nothing is left as it is written."""
+    digits = match[1] or match[2] or match[3]
+    if digits is None:
+        return _ESCAPES.get(match[4], match[0])
+    number = int(digits, 16)
+    return chr(number) if number <= sys.maxunicode else match[0]
+
+
+def _joined(text: str) -> str:
+    """``text`` with pairs of surrogates as the characters that they stand for."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
