@@ -52,6 +52,10 @@ class _Entry(msgspec.Struct):
         return os.path.splitext(self.parts[-1])[1].lower()
 
     @property
+    def is_code(self) -> bool:
+        return self.suffix in _LIMITS
+
+    @property
     def limit(self) -> int:
         """How much of it is of use; 0 for what is neither code nor a platform's own."""
         if self.parts[-1] == _METADATA:
@@ -134,7 +138,7 @@ class _Unpacking:
             elif parts != entry.parts:
                 reason = "has a name or a path that no disk can hold. Give it a shorter one."
             else:
-                reason = self._write(entry.member, path, entry.limit)
+                reason = self._write(entry, path)
             if reason:
                 path.touch()
         except OSError as error:
@@ -144,17 +148,18 @@ class _Unpacking:
         if reason:
             self._problem(entry, path, reason)
 
-    def _write(self, member: zips.Member, path: Path, limit: int) -> str:
+    def _write(self, entry: _Entry, path: Path) -> str:
         """Write a member's bytes, and say why that cannot be done."""
+        member, limit = entry.member, entry.limit
         if path.exists():
             return _CLASH
         if member.is_link:
             path.symlink_to("a link in a zip leads nowhere")
             return ""
         if member.size > limit:
-            # It is seen to be too large where it is read, if it is.
-            with path.open("xb") as file:
-                file.truncate(limit + 1)
+            if entry.is_code:  # it is seen to be too large where it is read, if it is
+                with path.open("xb") as file:
+                    file.truncate(limit + 1)
             return ""
         if member.size > self._left:
             return f"does not fit: all that is packed here is over {MAX_UNPACKED_BYTES >> 30} GiB."
@@ -182,7 +187,7 @@ class _Unpacking:
             self._problem(entry, path, _CLASH)
 
     def _problem(self, entry: _Entry, path: Path, why: str) -> None:
-        if entry.suffix not in _LIMITS:
+        if not entry.is_code:
             return  # it would not have been looked at
         label = f"{shown(entry.member.name)!r} in {shown(self._archive.name)!r}"
         self._done.problems.setdefault(path, f"{label} {why}")

@@ -98,3 +98,20 @@ def test_honest_students_are_planned_with_their_own(loaded, layout, zipped, name
         account(plan, paths, path, students)
     finally:
         classes.remove(root)
+
+
+@pytest.mark.parametrize("number", range(max(1, min(mutating.N // 500, 20))))
+def test_honest_students_are_graded_on_their_own(batch, tmp_path, number):  # noqa: F811
+    random = Random(mutating.N * 1000 + number)
+    layout = sorted(classes.LAYOUTS)[(number + 3) % len(classes.LAYOUTS)]
+    zipped = number % 2 == 0
+    students = [one for _ in range(2) for one in make(random, layout, zipped) if not one.honest]
+    students = make(random, layout, zipped) + students
+    path = classes.write(tmp_path, classes.LAYOUTS[layout](students), zipped=zipped)
+    done = batch(path, "--assignment", "scale", "--jobs", 1)
+    assert done.exit_code == 0, done.output
+    scores = {row["student"]: row["scale"] for row in batch.grades}
+    for place, one in enumerate(students):
+        if one.honest:
+            assert scores[classes.label(layout, place, one)] == str(one.points)
+    assert not batch.summary["grading_failed"]

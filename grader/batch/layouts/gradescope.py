@@ -65,10 +65,12 @@ def _read(path: Path) -> dict[str, _Submitted]:
     found: dict[str, _Submitted] = {}
     current: _Submitted | None = None
     field = ""
-    for line in path.read_text("utf-8", "replace").splitlines():
+    for line in path.read_text("utf-8", "replace").split("\n"):
         if match := _SUBMISSION.fullmatch(line):
             current = found[match[1]] = _Submitted(number=int(match[2]))
             field = ""
+        elif line and not line.startswith((" ", "-")):
+            current = None
         elif current is None:
             continue
         elif field == "submitters" and (match := _OF_SUBMITTER.fullmatch(line)):
