@@ -20,7 +20,7 @@ from grader.batch.recognise import Found, read_path
 from grader.batch.times import UNKNOWN, When, when_handed_in
 from grader.course.loading import course_assignment
 from grader.course.model import Course, CourseError
-from grader.course.submission import holds_code
+from grader.course.submission import has_readable_code
 from grader.report import safe
 from grader.report.words import count
 from grader.session.targets import assignments_of
@@ -180,7 +180,7 @@ def _looked_into(base: _Entry, course: Course, scratch: Path, plan: Plan) -> lis
         when = when_handed_in(hand_in, course.late.timezone)
         notes += [] if when else [UNKNOWN]
     ids = [base.assignment] if base.assignment else _by_content(submission, course)
-    if not ids and (base.refused or not holds_code(submission)):
+    if not ids and (base.refused or not has_readable_code(submission)):
         ids = [""]
     if not ids:
         message = "which assignment is it for? No name tells, and no definition either"

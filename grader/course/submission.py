@@ -26,8 +26,8 @@ __all__ = [
     "SourceFile",
     "Submission",
     "fingerprint",
+    "has_readable_code",
     "holds_answer",
-    "holds_code",
     "pack",
     "pack_refusal",
     "read_submission",
@@ -121,7 +121,7 @@ def holds_answer(path: Path, assignment: Assignment) -> bool:
         return False
 
 
-def holds_code(path: Path) -> bool:
+def has_readable_code(path: Path) -> bool:
     """Whether a file of code lies at ``path``, or in it, that can be read at all."""
     try:
         tree, _ = _tree(path, path.name)

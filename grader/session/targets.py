@@ -115,7 +115,7 @@ def assignments_of(path: Path, course: Course) -> list[Assignment]:
 def _holds(folder: Path, assignment: Assignment) -> bool:
     """Whether a student's folder has the assignment's file where it is looked for."""
     places = ("", assignment.id, f"assignments/{assignment.id}")
-    return any((folder / place / assignment.file).is_file() for place in places)
+    return any(os.path.isfile(folder / place / assignment.file) for place in places)
 
 
 def _is_named_for(path: Path, assignment: Assignment) -> bool:

@@ -19,6 +19,8 @@ from grader.batch import running, store
 from grader.batch.dates import from_seconds, moment
 from grader.batch.layouts.gradescope import find as find_gradescope
 from grader.batch.place import Place, normal
+from grader.batch.plan import make_plan
+from grader.course.loading import load_course
 from grader.report import safe
 
 from ..fuzz.packing import Member, pack
@@ -341,8 +343,36 @@ def test_what_is_wrong_with_the_machine_ends_the_batch(batch, tmp_path, monkeypa
     assert not any(row["status"] == "grading-failed" for row in batch.grades)
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root reads all")
-def test_what_cannot_be_read(batch, tmp_path):
+ordinary = pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root reads everything"
+)
+
+
+@ordinary
+@pytest.mark.parametrize(
+    "pattern", ["{}/scale.py", "scale-{}/scale.py", "submitted/{}/scale/scale.py", "{}.py"]
+)
+def test_what_may_not_be_read_is_planned(course, tmp_path, pattern):
+    names = ("ann", "bob", "cem", "zoe")
+    folder = write(tmp_path / "in", dict.fromkeys(map(pattern.format, names), right()))
+    if "-" in pattern:
+        write(folder, {f"scale-{name}/.git/HEAD": "" for name in names})
+    closed = [folder / pattern.format("bob"), folder / pattern.format("cem")]
+    closed[0] = closed[0].parent if "/" in pattern else closed[0]
+    (tmp_path / "scratch").mkdir()
+    for path in closed:
+        path.chmod(0)
+    try:
+        plan = make_plan([folder], load_course(course), tmp_path / "scratch")
+    finally:
+        closed[0].chmod(0o755)
+    assert {name for task in plan.tasks for name in task.students} == set(names)
+    assert {task.assignment for task in plan.tasks} == {"scale"}
+    assert not any(task.bug for task in plan.tasks)
+
+
+@ordinary
+def test_what_may_not_be_read(batch, tmp_path):
     names = ("ann/scale.py", "bob/scale.py", "cem/scale.py", "zoe/scale.py")
     folder = write(tmp_path / "in", dict.fromkeys(names, right()))
     (folder / "bob").chmod(0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import msgspec
 
 from grader.batch.place import HandIn, Place
@@ -16,7 +18,7 @@ def find(place: Place) -> list[HandIn]:
     folders = [folder for folder in place.folders if folder.name in place.ids]
     if not folders or place.files or len(folders) < len(place.folders):
         return []
-    if any((folder / f"{folder.name}.py").exists() for folder in folders):
+    if any(os.path.exists(folder / f"{folder.name}.py") for folder in folders):
         return []  # one student's
     return [
         msgspec.structs.replace(one, assignment=folder.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import datetime
 from pathlib import Path
 
@@ -30,7 +31,7 @@ def find(place: Place) -> list[HandIn]:
         for student in place.folders
         for folder in place.below(student).folders
     ]
-    sure = sure or any((one.folder / "timestamp.txt").is_file() for one in found if one.folder)
+    sure = sure or any(os.path.isfile(one.folder / "timestamp.txt") for one in found if one.folder)
     return found if sure else []
 
 

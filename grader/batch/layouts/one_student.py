@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from grader.batch.layouts.flat import original
 from grader.batch.place import HandIn, Place
 
@@ -15,7 +17,7 @@ def find(place: Place) -> list[HandIn]:
     # Were one of them enough, a class with a file of that name among others would become one.
     by_file = bool(stems) and all(original(stem, stems)[0] in place.ids for stem in stems)
     by_folder = (place.path / "assignments").is_dir() or any(
-        (place.path / id / f"{id}.py").is_file() for id in place.ids
+        os.path.isfile(place.path / id / f"{id}.py") for id in place.ids
     )
     if not by_file and not by_folder:
         return []
