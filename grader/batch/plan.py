@@ -20,7 +20,7 @@ from grader.batch.recognise import Found, read_path
 from grader.batch.times import UNKNOWN, When, when_handed_in
 from grader.course.loading import course_assignment
 from grader.course.model import Course, CourseError
-from grader.course.submission import has_readable_code
+from grader.course.submission import is_unreadable
 from grader.report import safe
 from grader.report.words import count
 from grader.session.targets import assignments_of
@@ -180,7 +180,7 @@ def _looked_into(base: _Entry, course: Course, scratch: Path, plan: Plan) -> lis
         when = when_handed_in(hand_in, course.late.timezone)
         notes += [] if when else [UNKNOWN]
     ids = [base.assignment] if base.assignment else _by_content(submission, course)
-    if not ids and (base.refused or not has_readable_code(submission)):
+    if not ids and (base.refused or is_unreadable(submission)):
         ids = [""]
     if not ids:
         message = "which assignment is it for? No name tells, and no definition either"
@@ -201,7 +201,7 @@ def _with_an_assignment(entries: list[_Entry], plan: Plan) -> list[_Entry]:
         return [msgspec.structs.replace(one, assignment=only) for one in entries]
     for entry in entries:
         if not entry.assignment:
-            message = entry.bug or entry.refused or "nothing in it can be read"
+            message = entry.bug or entry.refused or "it cannot be read"
             student = normal(entry.hand_in.student)
             plan.unassigned.append(Unassigned(student=student, message=message))
     return [entry for entry in entries if entry.assignment]

@@ -6,7 +6,6 @@ it is bounded.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import stat
@@ -26,8 +25,8 @@ __all__ = [
     "SourceFile",
     "Submission",
     "fingerprint",
-    "has_readable_code",
     "holds_answer",
+    "is_unreadable",
     "pack",
     "pack_refusal",
     "read_submission",
@@ -121,17 +120,35 @@ def holds_answer(path: Path, assignment: Assignment) -> bool:
         return False
 
 
-def has_readable_code(path: Path) -> bool:
-    """Whether a file of code lies at ``path``, or in it, that can be read at all."""
+def is_unreadable(path: Path) -> bool:
+    """Whether what lies at ``path`` may be code, or hold some, and none of it can be read."""
     try:
-        tree, _ = _tree(path, path.name)
-    except NotGradable:
-        return False
-    for name in [path.name] if type(tree) is Beside else tree.files:
-        with contextlib.suppress(NotGradable):
-            if suffix_of(name) in MAX_BYTES and tree.read(name, limit=MAX_BYTES[suffix_of(name)]):
-                return True
-    return False
+        if path.suffix.lower() == ".zip" and not path.is_dir():
+            tree: Tree = Archive(path.name, read_regular(path, limit=MAX_ZIP_BYTES))
+        elif path.suffix.lower() in MAX_BYTES and not path.is_dir():
+            return bool(_problems(Beside(path.parent), [path.name]))
+        else:
+            tree = Folder(path)
+    except (NotGradable, OSError):
+        return True
+    names = [name for name in tree.files if type(tree) is Folder or suffix_of(name) in MAX_BYTES]
+    return len(_problems(tree, names)) == len(names) > 0
+
+
+def _problems(tree: Tree, names: Sequence[str]) -> list[NotGradable]:
+    """What keeps the files of these names, up to the first that can be read, from being read."""
+    problems = []
+    for name in names:
+        try:
+            if suffix_of(name) == ".zip":
+                Archive(name, tree.read(name, limit=MAX_ZIP_BYTES))
+            else:
+                tree.read(name, limit=MAX_BYTES[suffix_of(name)])
+        except NotGradable as problem:
+            problems.append(problem)
+        else:
+            break
+    return problems
 
 
 def stage(submission: Submission, directory: Path) -> Path:
@@ -191,15 +208,6 @@ def unpack(data: bytes) -> Submission:
 
 def _open(path: Path, label: str, assignment: Assignment) -> tuple[Tree, str, list[str]]:
     """The tree that ``path`` stands for, the main file in it, and notes."""
-    tree, notes = _tree(path, label)
-    if type(tree) is Beside:
-        return tree, path.name, notes
-    name, reasons = find_main(tree, assignment)
-    return tree, name, [*notes, *reasons]
-
-
-def _tree(path: Path, label: str) -> tuple[Tree, list[str]]:
-    """The tree that ``path`` stands for, for a single file its folder; and notes."""
     try:
         mode = path.lstat().st_mode
     except (FileNotFoundError, NotADirectoryError, ValueError):
@@ -219,9 +227,10 @@ def _tree(path: Path, label: str) -> tuple[Tree, list[str]]:
         read_regular(path, limit=0)
         raise NotGradable(f"{label!r} changed while it was read.")
     elif path.suffix.lower() in MAX_BYTES:
-        return Beside(path.parent), notes
+        return Beside(path.parent), path.name, notes
     else:
         raise NotGradable(
             f"{label!r} is not accepted. Hand in a .py or .ipynb file, or a folder or .zip of it."
         )
-    return tree, notes
+    name, reasons = find_main(tree, assignment)
+    return tree, name, [*notes, *reasons]

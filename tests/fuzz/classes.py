@@ -290,7 +290,7 @@ def label(layout: str, at: int, student: Student) -> str:
 
 def is_of(student: Student, path: bytes) -> bool:
     """Whether a path that may hold code begins with a name that begins as the student's does."""
-    first, *inside = path.removeprefix(b"submitted/").split(b"/")
+    first, *inside = path.split(b"\0")[0].removeprefix(b"submitted/").split(b"/")
     mark = student.called[:2]
     begins = (mark, b"scale-" + mark, b"Scale_" + mark)
     return first.startswith(begins) and (bool(inside) or first.lower().endswith(SUFFIXES))
