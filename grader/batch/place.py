@@ -95,19 +95,22 @@ class Place:
         """What a platform's zip holds, unpacked into the batch's own space."""
         if self._depth == MAX_ZIPS_IN_ZIPS:
             raise BatchError(f"{archive}: is a zip in a zip in a zip; unpack it first")
-        name = archive.stem if archive.stem.strip(".") else "zip"
-        target = self._scratch / f"{len(list(self._scratch.iterdir()))}" / name
-        target.mkdir(parents=True)
-        done = unpack(archive, target)
+        place = self.empty(archive.stem if archive.stem.strip(".") else "zip")
+        done = unpack(archive, place.path)
         self.outside += [f"{archive.name}: {name}" for name in done.outside]
         for path, problem in done.problems.items():
             for part in (path, *path.parents):
-                if part == target.parent:
+                if part == place.path.parent:
                     break
                 self._problems.setdefault(part, problem)
-        place = self.below(target)
         place._depth += 1
         return place
+
+    def empty(self, name: str = "class") -> Place:
+        """A new folder of this name in the batch's own space."""
+        target = self._scratch / f"{len(list(self._scratch.iterdir()))}" / name
+        target.mkdir(parents=True)
+        return self.below(target)
 
     def problem_with(self, hand_in: HandIn) -> str:
         """What of a hand-in could not be unpacked, and why; empty where that is nothing."""

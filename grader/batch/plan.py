@@ -20,7 +20,7 @@ from grader.batch.recognise import Found, read_path
 from grader.batch.times import UNKNOWN, When, when_handed_in
 from grader.course.loading import course_assignment
 from grader.course.model import Course, CourseError
-from grader.course.submission import is_unreadable
+from grader.course.unreadable import is_unreadable
 from grader.report import safe
 from grader.report.words import count
 from grader.session.targets import assignments_of
@@ -183,14 +183,18 @@ def _looked_into(base: _Entry, course: Course, scratch: Path, plan: Plan) -> lis
     if not ids and (base.refused or is_unreadable(submission)):
         ids = [""]
     if not ids:
-        message = "which assignment is it for? No name tells, and no definition either"
-        plan.unassigned.append(Unassigned(student=normal(hand_in.student), message=message))
+        plan.unassigned.append(_unassigned(hand_in))
     return [
         msgspec.structs.replace(
             base, submission=submission, assignment=id, notes=list(notes), when=when
         )
         for id in ids
     ]
+
+
+def _unassigned(hand_in: HandIn) -> Unassigned:
+    message = "which assignment is it for? No name tells, and no definition either"
+    return Unassigned(student=normal(hand_in.student), message=message)
 
 
 def _with_an_assignment(entries: list[_Entry], plan: Plan) -> list[_Entry]:

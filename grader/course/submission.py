@@ -26,7 +26,6 @@ __all__ = [
     "Submission",
     "fingerprint",
     "holds_answer",
-    "is_unreadable",
     "pack",
     "pack_refusal",
     "read_submission",
@@ -118,37 +117,6 @@ def holds_answer(path: Path, assignment: Assignment) -> bool:
         return defines_any(read_code(name, data, assignment).text, assignment)
     except NotGradable:
         return False
-
-
-def is_unreadable(path: Path) -> bool:
-    """Whether what lies at ``path`` may be code, or hold some, and none of it can be read."""
-    try:
-        if path.suffix.lower() == ".zip" and not path.is_dir():
-            tree: Tree = Archive(path.name, read_regular(path, limit=MAX_ZIP_BYTES))
-        elif path.suffix.lower() in MAX_BYTES and not path.is_dir():
-            return bool(_problems(Beside(path.parent), [path.name]))
-        else:
-            tree = Folder(path)
-    except (NotGradable, OSError):
-        return True
-    names = [name for name in tree.files if type(tree) is Folder or suffix_of(name) in MAX_BYTES]
-    return len(_problems(tree, names)) == len(names) > 0
-
-
-def _problems(tree: Tree, names: Sequence[str]) -> list[NotGradable]:
-    """What keeps the files of these names, up to the first that can be read, from being read."""
-    problems = []
-    for name in names:
-        try:
-            if suffix_of(name) == ".zip":
-                Archive(name, tree.read(name, limit=MAX_ZIP_BYTES))
-            else:
-                tree.read(name, limit=MAX_BYTES[suffix_of(name)])
-        except NotGradable as problem:
-            problems.append(problem)
-        else:
-            break
-    return problems
 
 
 def stage(submission: Submission, directory: Path) -> Path:
