@@ -29,7 +29,7 @@ def is_unreadable(path: Path) -> bool:
 
 def _can_be_read(tree: Tree, name: str) -> bool:
     try:
-        data = tree.read(name, limit=_LIMITS[suffix_of(name)])
+        data = tree.read(name, limit=_LIMITS.get(suffix_of(name), 0))
         if suffix_of(name) == ".zip":
             Archive(name, data)
     except NotGradable:
