@@ -8,14 +8,16 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from grader.batch.bugs import reported
 from grader.batch.model import Result, Summary
 from grader.batch.plan import Plan, make_plan
 from grader.batch.pool import Pool
 from grader.batch.running import Runner
 from grader.batch.store import Store
-from grader.batch.tables import assignment_ids, encode, grades_csv, summarise
+from grader.batch.tables import assignment_ids, grades_csv, summarise
 from grader.course.model import Course
 from grader.report.chaining import mark_open_points
+from grader.report.files import encode
 from grader.session.protocol import Options
 
 GRADES = "grades.csv"
@@ -44,6 +46,7 @@ class Batch:
     ) -> None:
         self._course = course
         self._options = options
+        self._say = say
         self._results: list[Result] = []
         self._store = Store(output)
         try:
@@ -116,6 +119,11 @@ class Batch:
         for student, assignments in ids.items():
             found = (self._store.report(student, id) for id in assignments)
             reports = [report for report in found if report is not None]
-            for before, after in zip(reports, mark_open_points(reports), strict=True):
+            try:
+                marked = mark_open_points(reports)
+            except Exception as error:
+                self._say(f"{student}: {reported(error)}")
+                continue
+            for before, after in zip(reports, marked, strict=True):
                 if after != before:
                     self._store.rewrite(student, after)

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from grader.batch.anonymous import anonymous
+from grader.batch.bugs import reported
 from grader.batch.plan import file_name
 from grader.batch.reading import Entry, Graded, read_graded
 from grader.batch.statistics import Concern, beliefs, check_statistics, concerns
@@ -40,7 +41,12 @@ def write_pages(folder: Path, *, without_names: bool = False) -> tuple[Path, Gra
     for entry in graded.entries:
         place = root / _page_of(entry)
         place.parent.mkdir(parents=True, exist_ok=True)
-        content = page(entry.report, name=entry.student, back=f"../../{CLASS_PAGE}")
+        try:
+            content = page(entry.report, name=entry.student, back=f"../../{CLASS_PAGE}")
+        except Exception as error:
+            why = "its page cannot be made" if without_names else reported(error)
+            graded.unreadable.append(f"{entry.student} ({entry.assignment}): {why}")
+            continue
         write_atomically(place, content)
         written.add(place)
     # A page of somebody who is no longer among them would still be found, and be out of date.

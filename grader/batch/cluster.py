@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import re
 import time
 import uuid
@@ -25,6 +26,7 @@ from grader.batch.pool import Lost
 from grader.batch.shipping import digest_of, pack_course
 from grader.course.model import Course
 from grader.course.submission import pack
+from grader.course.tree import shown
 from grader.report.files import decode
 from grader.report.model import Report
 from grader.session.client import GradingError
@@ -120,7 +122,7 @@ class ClusterSeat:
     def grade(self, job: Job, *, submission_seconds: float, tries: int) -> Report:
         """Grade a job; raises as :class:`grader.batch.pool.Seat` says."""
         request = worker.Request(
-            job=msgspec.structs.replace(job, submission="", course=""),
+            job=msgspec.structs.replace(job, submission=b"", course=b""),
             submission=self._pack(job),
             course=self._pool.digest,
             submission_seconds=submission_seconds,
@@ -149,7 +151,10 @@ class ClusterSeat:
     def _pack(self, job: Job) -> bytes:
         assignment = self._pool.course.assignments[job.assignment]
         earlier, later = self._pool.course.around(assignment)
-        return pack(Path(job.submission), assignment, earlier=earlier, later=later, chain=job.chain)
+        path = Path(os.fsdecode(job.submission))
+        if job.packed:
+            return path.read_bytes()
+        return pack(path, assignment, earlier=earlier, later=later, chain=job.chain)
 
     def _ask(self, request: worker.Request) -> worker.Answer:
         client = self._pool.client
@@ -185,5 +190,7 @@ def _report(done: worker.Done, job: Job) -> Report:
     if report.status != "not-gradable":
         return report
     # Of what could not be read the report has only the name, which there is another one.
-    named = msgspec.structs.replace(report.submission, id=Path(job.submission).name)
+    named = msgspec.structs.replace(
+        report.submission, id=shown(Path(os.fsdecode(job.submission)).name)
+    )
     return msgspec.structs.replace(report, submission=named)

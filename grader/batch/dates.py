@@ -17,7 +17,15 @@ def moment(text: str) -> datetime | None:
     try:
         found = datetime.fromisoformat(f"{match[1]}T{match[2]}")
         return found.replace(tzinfo=_zone(match[3])) if match[3] else found
-    except (ValueError, zoneinfo.ZoneInfoNotFoundError):
+    except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):
+        return None
+
+
+def from_seconds(seconds: float) -> datetime | None:
+    """The moment so many seconds after 1970; None where no calendar has it."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
         return None
 
 

@@ -18,6 +18,9 @@ from grader.batch.errors import BatchError
 from grader.batch.unpacking import unpack
 from grader.course.model import NotGradable
 from grader.course.tree import MAX_ZIP_BYTES, SUFFIXES, Archive, Folder, read_regular
+from grader.report import safe
+
+MAX_ZIPS_IN_ZIPS = 3
 
 Attempt: TypeAlias = tuple[int | str, ...]
 
@@ -64,15 +67,19 @@ class Place:
     def __init__(self, path: Path, ids: Sequence[str], scratch: Path) -> None:
         self.path = path
         self.ids = tuple(ids)
+        self.outside: list[str] = []
+        """Names in zips that lead out of them."""
         self._scratch = scratch
+        self._problems: dict[Path, str] = {}
+        self._depth = 0
 
     @cached_property
     def _entries(self) -> list[os.DirEntry[str]]:
         try:
             with os.scandir(self.path) as entries:
                 return sorted(entries, key=lambda entry: entry.name)
-        except OSError as error:
-            raise BatchError(f"{self.path}: cannot be read ({error.strerror})") from None
+        except OSError:
+            return []  # somebody's folder, which is seen to be unreadable where it is graded
 
     @cached_property
     def folders(self) -> list[Path]:
@@ -100,12 +107,24 @@ class Place:
         return [*self.folders, *self.files]
 
     def below(self, folder: Path) -> Place:
-        return Place(folder, self.ids, self._scratch)
+        """The place ``folder``, in the same batch."""
+        place = Place(folder, self.ids, self._scratch)
+        place.outside, place._problems, place._depth = self.outside, self._problems, self._depth
+        return place
 
     def unpacked(self, archive: Path) -> Place:
         """What a platform's zip holds, unpacked into the batch's own space."""
-        place = self.empty(archive.stem)
-        unpack(archive, place.path)
+        if self._depth == MAX_ZIPS_IN_ZIPS:
+            raise BatchError(f"{archive}: is a zip in a zip in a zip; unpack it first")
+        place = self.empty(archive.stem if archive.stem.strip(".") else "zip")
+        done = unpack(archive, place.path)
+        self.outside += [f"{archive.name}: {name}" for name in done.outside]
+        for path, problem in done.problems.items():
+            for part in (path, *path.parents):
+                if part == place.path.parent:
+                    break
+                self._problems.setdefault(part, problem)
+        place._depth += 1
         return place
 
     def empty(self, name: str = "class") -> Place:
@@ -113,6 +132,11 @@ class Place:
         target = self._scratch / f"{len(list(self._scratch.iterdir()))}" / name
         target.mkdir(parents=True)
         return self.below(target)
+
+    def problem_with(self, hand_in: HandIn) -> str:
+        """What of a hand-in could not be unpacked, and why; empty where that is nothing."""
+        found = (self._problems.get(source) for source in hand_in.sources)
+        return next((problem for problem in found if problem), "")
 
     def assignment_in(self, name: str) -> str:
         """The assignment that a file's or folder's name mentions, or nothing."""
@@ -152,8 +176,8 @@ def holds_code(path: Path) -> bool:
 
 
 def normal(name: str) -> str:
-    """A person's name as it is compared: Unicode NFC, single spaces, case kept."""
-    return " ".join(unicodedata.normalize("NFC", name).split())
+    """A person's name as it is compared: Unicode NFC, single spaces, case kept, valid UTF-8."""
+    return " ".join(unicodedata.normalize("NFC", safe.name(name)).split())
 
 
 def _ignored(name: str) -> bool:

@@ -13,11 +13,15 @@ from pathlib import Path
 
 import msgspec
 
+from grader.batch.bugs import is_of_machine, reported
+from grader.batch.errors import BatchError
 from grader.batch.place import HandIn, Place, holds_code, normal
 from grader.batch.recognise import Found, read_path
 from grader.batch.times import UNKNOWN, When, when_handed_in
 from grader.course.loading import course_assignment
-from grader.course.model import Course
+from grader.course.model import Course, CourseError
+from grader.course.unreadable import is_unreadable
+from grader.report import safe
 from grader.report.words import count
 from grader.session.targets import assignments_of
 
@@ -35,6 +39,10 @@ class Task(msgspec.Struct, kw_only=True):
     """What the platform said, and which attempt was taken."""
     when: When | None = None
     """When it was handed in; None where that is not known, or does not matter."""
+    refused: str = ""
+    """Why it cannot be graded, where that is known already: what the student is told."""
+    bug: str = ""
+    """What the grader itself ran into when it looked at it, for those who mend it."""
 
 
 class Unassigned(msgspec.Struct, kw_only=True):
@@ -64,8 +72,10 @@ class _Entry(msgspec.Struct, kw_only=True):
     hand_in: HandIn
     submission: Path
     assignment: str
-    notes: list[str]
-    when: When | None
+    notes: list[str] = []
+    when: When | None = None
+    refused: str = ""
+    bug: str = ""
 
 
 def make_plan(
@@ -91,19 +101,22 @@ def make_plan(
     plan = Plan(layouts=[], tasks=[])
     entries: list[_Entry] = []
     for source, path in enumerate(paths):
+        _check_readable(path)
         found = read_path(Path(os.path.abspath(path)), place, pattern=pattern, layout=layout)
         students = {(one.student, one.id) for one in found.hand_ins}
-        plan.layouts.append(f"{path}: {found.layout}, {count(len(students), 'student')}")
+        label = safe.name(str(path))
+        plan.layouts.append(f"{label}: {found.layout}, {count(len(students), 'student')}")
         say(plan.layouts[-1])
         nameless = [one for one in found.hand_ins if _is_nameless(one, place)]
         if nameless and wanted is None:
             say(
-                f"{path}: no name says for which assignment {_these(nameless)} handed in: looking "
+                f"{label}: no name says for which assignment {_these(nameless)} handed in: looking "
                 "into the files (--assignment ID says so for all)"
             )
-        plan.left_out += [f"{path}: {name}" for name in found.left_out]
+        plan.left_out += [f"{label}: {safe.name(name)}" for name in found.left_out]
         entries += _entries(found, source, course, place, scratch, wanted, plan)
-    entries = _last_attempts(entries)
+    plan.left_out += place.outside
+    entries = _last_attempts(_with_an_assignment(entries, plan))
     _name(entries, plan)
     return plan
 
@@ -116,8 +129,17 @@ def _is_nameless(hand_in: HandIn, place: Place) -> bool:
 
 def _these(hand_ins: Sequence[HandIn]) -> str:
     if len(hand_ins) == 1:
-        return f"{hand_ins[0].student}'s work is"
+        return f"{safe.name(hand_ins[0].student)}'s work is"
     return f"{len(hand_ins)} submissions are"
+
+
+def _check_readable(path: Path) -> None:
+    """Raise BatchError for a folder that was named and cannot be listed."""
+    try:
+        if path.is_dir():
+            os.scandir(path).close()
+    except OSError as error:
+        raise BatchError(f"{path}: cannot be read ({error.strerror})") from None
 
 
 def _entries(
@@ -134,26 +156,43 @@ def _entries(
         named = place.assignment_in(hand_in.assignment)
         if wanted is not None and named not in ("", wanted):
             continue
-        submission = _laid_out(hand_in, scratch)
-        notes, when = list(hand_in.notes), None
-        if course.late is not None:
-            when = when_handed_in(hand_in, course.late.timezone)
-            notes += [] if when else [UNKNOWN]
-        ids = [wanted or named] if wanted or named else _by_content(submission, course)
-        if not ids:
-            plan.unassigned.append(_unassigned(hand_in))
-        entries += [
-            _Entry(
-                source=source,
-                hand_in=hand_in,
-                submission=submission,
-                assignment=id,
-                notes=list(notes),
-                when=when,
-            )
-            for id in ids
-        ]
+        base = _Entry(
+            source=source,
+            hand_in=hand_in,
+            submission=hand_in.sources[0],
+            assignment=wanted or named,
+            refused=place.problem_with(hand_in),
+        )
+        try:
+            entries += _looked_into(base, course, scratch, plan)
+        except (BatchError, CourseError):
+            raise
+        except Exception as error:
+            if is_of_machine(error):
+                raise
+            entries.append(msgspec.structs.replace(base, bug=reported(error)))
     return entries
+
+
+def _looked_into(base: _Entry, course: Course, scratch: Path, plan: Plan) -> list[_Entry]:
+    """An entry for each assignment that the hand-in is for; a single one without, if none tells."""
+    hand_in = base.hand_in
+    submission = _laid_out(hand_in, scratch)
+    notes, when = list(hand_in.notes), None
+    if course.late is not None:
+        when = when_handed_in(hand_in, course.late.timezone)
+        notes += [] if when else [UNKNOWN]
+    ids = [base.assignment] if base.assignment else _by_content(submission, course)
+    if not ids and (base.refused or is_unreadable(submission)):
+        ids = [""]
+    if not ids:
+        plan.unassigned.append(_unassigned(hand_in))
+    return [
+        msgspec.structs.replace(
+            base, submission=submission, assignment=id, notes=list(notes), when=when
+        )
+        for id in ids
+    ]
 
 
 def _unassigned(hand_in: HandIn) -> Unassigned:
@@ -164,6 +203,20 @@ def _unassigned(hand_in: HandIn) -> Unassigned:
         else "which assignment is it for? No name tells, and no definition either"
     )
     return Unassigned(student=normal(hand_in.student), message=message, missing=missing)
+
+
+def _with_an_assignment(entries: list[_Entry], plan: Plan) -> list[_Entry]:
+    """What cannot be looked into is for the assignment that all the rest is for, if that is one."""
+    ids = {entry.assignment for entry in entries if entry.assignment}
+    if len(ids) == 1:
+        (only,) = ids
+        return [msgspec.structs.replace(one, assignment=only) for one in entries]
+    for entry in entries:
+        if not entry.assignment:
+            message = entry.bug or entry.refused or "it cannot be read"
+            student = normal(entry.hand_in.student)
+            plan.unassigned.append(Unassigned(student=student, message=message))
+    return [entry for entry in entries if entry.assignment]
 
 
 def _by_content(submission: Path, course: Course) -> list[str]:
@@ -221,7 +274,7 @@ def _last_attempts(entries: list[_Entry]) -> list[_Entry]:
 
 
 def _label(hand_in: HandIn) -> str:
-    return ", ".join(path.name for path in hand_in.sources)
+    return ", ".join(safe.name(path.name) for path in hand_in.sources)
 
 
 def _name(entries: list[_Entry], plan: Plan) -> None:
@@ -256,10 +309,13 @@ def _name(entries: list[_Entry], plan: Plan) -> None:
                 assignment=entry.assignment,
                 submission=entry.submission,
                 when=entry.when,
+                refused=entry.refused,
+                bug=entry.bug,
             ),
         )
         task.students.append(label)
-        task.notes += [note for note in entry.notes if note not in task.notes]
+        notes = map(safe.name, entry.notes)
+        task.notes += [note for note in notes if note not in task.notes]
     plan.tasks = list(tasks.values())
 
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 from collections.abc import Callable, Sequence
 
+from grader.batch.bugs import is_of_machine, reported
+from grader.batch.errors import BatchError
 from grader.batch.lateness import judged
 from grader.batch.model import Misconception, Result
 from grader.batch.plan import Task
 from grader.batch.pool import Lost, Pool, Seat
 from grader.batch.store import Keys, Store
-from grader.course.model import Course
+from grader.course.model import Course, CourseError
 from grader.report.changes import why_not_run
 from grader.report.model import Report, Status
 from grader.report.words import has_score
+from grader.session.client import GradingError
 from grader.session.protocol import Job, Options
 from grader.session.targets import Target
 
@@ -85,19 +89,44 @@ class Runner:
                     task = self._waiting.get_nowait()
                 except queue.Empty:
                     return
-                self._done.put(self._result(task, seat))
+                self._done.put(self._result_or_bug(task, seat))
         except BaseException as error:
             self._done.put(error)
         finally:
             seat.close()
             self._done.put(None)
 
+    def _result_or_bug(self, task: Task, seat: Seat) -> Result:
+        """What became of a task; whatever is raised over this one alone is this one's."""
+        if task.bug:
+            return self._failed(task, task.bug)
+        try:
+            return self._result(task, seat)
+        except (BatchError, CourseError, GradingError):
+            raise
+        except Exception as error:
+            if is_of_machine(error):
+                raise
+            seat.close()  # it may wait for the rest of what it was asked
+            return self._failed(task, reported(error))
+
+    def _failed(self, task: Task, message: str, *, attempts: int = 1) -> Result:
+        with self._saving:
+            self._store.forget(task)
+        return Result(
+            students=task.students,
+            assignment=task.assignment,
+            status="grading-failed",
+            message=message,
+            attempts=attempts,
+        )
+
     def _result(self, task: Task, seat: Seat) -> Result:
         key = self._keys.of(task)
         report = None if self._regrade else self._store.kept(task, key)
         if report is not None:
             return result_of(task, self._judged(task, key, report), kept=True)
-        job, limits = self._job(task), self._course.assignments[task.assignment].limits
+        job, limits = self._job(task, key), self._course.assignments[task.assignment].limits
         failures, message = 0, ""
         while failures < MOST_ATTEMPTS:
             try:
@@ -112,15 +141,8 @@ class Runner:
                 continue
             report = self._judged(task, key, report, new=True)
             return result_of(task, report, attempts=failures + 1)
-        with self._saving:
-            self._store.forget(task)
-        return Result(
-            students=task.students,
-            assignment=task.assignment,
-            status="grading-failed",
-            message=f"{failures} grading processes failed at it, the last so: {message}",
-            attempts=failures,
-        )
+        message = f"{failures} grading processes failed at it, the last so: {message}"
+        return self._failed(task, message, attempts=failures)
 
     def _judged(self, task: Task, key: str, report: Report, *, new: bool = False) -> Report:
         """The report with what being late costs, saved if it is new or a date has changed."""
@@ -130,13 +152,17 @@ class Runner:
                 self._store.save(task, key, found)
         return found
 
-    def _job(self, task: Task) -> Job:
-        return Target(
+    def _job(self, task: Task, key: str) -> Job:
+        job = Target(
             submission=task.submission,
             assignment=task.assignment,
             course=self._course.root,
             course_title=self._course.title,
         ).job(self._options)
+        if task.refused:
+            job.submission = os.fsencode(self._store.refusal(task, key))
+            job.packed = True
+        return job
 
 
 def result_of(task: Task, report: Report, *, kept: bool = False, attempts: int = 1) -> Result:

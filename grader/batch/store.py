@@ -12,10 +12,11 @@ import msgspec
 
 import grader
 from grader.batch.errors import BatchError
+from grader.batch.place import normal
 from grader.batch.plan import Task, file_name
 from grader.course.loading import suite_digest
 from grader.course.model import Assignment, Course
-from grader.course.submission import fingerprint
+from grader.course.submission import fingerprint, pack_refusal
 from grader.report.files import ReportError, decode, encode, write_atomically
 from grader.report.model import Report
 from grader.sandbox.locks import lock
@@ -119,6 +120,14 @@ class Store:
         self._journal.write(msgspec.json.encode(line) + b"\n")
         self._journal.flush()
 
+    def refusal(self, task: Task, key: str) -> Path:
+        """A file for the grading process that says why a task's submission cannot be read."""
+        folder = self.scratch / "refused" / key
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / file_name(normal(task.submission.name))
+        path.write_bytes(pack_refusal(task.refused))
+        return path
+
     def forget(self, task: Task) -> None:
         """Take away reports of an earlier state of a submission that now has none."""
         for student in task.students:
@@ -157,7 +166,7 @@ class Keys:
             self._suite(assignment),
             msgspec.to_builtins(assignment.limits),
             msgspec.to_builtins(self._options),
-            self._submission(task.submission, assignment),
+            self._submission(task, assignment),
         ]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
@@ -166,8 +175,10 @@ class Keys:
             self._suites[assignment.id] = suite_digest(assignment)
         return self._suites[assignment.id]
 
-    def _submission(self, path: Path, assignment: Assignment) -> str:
+    def _submission(self, task: Task, assignment: Assignment) -> str:
+        if task.refused:
+            return f"not gradable: {task.submission.name} {task.refused}"
         earlier, later = self._course.around(assignment)
         return fingerprint(
-            path, assignment, earlier=earlier, later=later, chain=self._options.chain
+            task.submission, assignment, earlier=earlier, later=later, chain=self._options.chain
         )

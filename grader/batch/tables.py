@@ -8,8 +8,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from statistics import mean, median
 
-import msgspec
-
 import grader
 from grader.batch.copies import copies
 from grader.batch.model import (
@@ -205,8 +203,3 @@ def _named(results: Iterable[Result]) -> list[Named]:
         for result in results
         for name in result.students
     ]
-
-
-def encode(summary: Summary) -> bytes:
-    """``summary`` as indented JSON."""
-    return msgspec.json.format(msgspec.json.encode(summary), indent=2) + b"\n"

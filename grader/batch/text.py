@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from grader.batch.bugs import BUG
 from grader.batch.model import Counts, Summary
 from grader.report.words import count
 
@@ -35,6 +36,8 @@ def lines(summary: Summary) -> Iterator[str]:
             names = ", ".join(f"{one.student} ({one.assignment})" for one in named[:MOST_SHOWN])
             more = f" and {len(named) - MOST_SHOWN} more" if len(named) > MOST_SHOWN else ""
             yield f"{title}: {names}{more}"
+    bugs = [one.message for one in summary.grading_failed if one.message.startswith(BUG)]
+    yield from list(dict.fromkeys(bugs))[:MOST_SHOWN]
     for alike in summary.copies[:MOST_SHOWN]:
         yield f"The same file, to the letter: {', '.join(alike.students)} ({alike.assignment})"
     if len(summary.copies) > MOST_SHOWN:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import tempfile
 import zoneinfo
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 import msgspec
 
+from grader.batch.dates import from_seconds
 from grader.batch.errors import BatchError
 from grader.batch.place import HandIn
 from grader.course.model import NotGradable
@@ -47,9 +49,10 @@ def when_handed_in(hand_in: HandIn, timezone: str) -> When | None:
         return When(at=at, source=PLATFORM)
     if hand_in.folder is not None and (at := _committed(hand_in.folder / ".git")) is not None:
         return When(at=at, source=GIT)
-    dates = [date for source in hand_in.sources for date in _dates(source)]
     # What was unpacked from an archive that has no dates lies at the beginning of time.
-    return When(at=datetime.fromtimestamp(max(dates), UTC), source=FILE) if any(dates) else None
+    dates = [date for source in hand_in.sources for date in _dates(source) if date]
+    moments = [found for date in dates if (found := from_seconds(date))]
+    return When(at=max(moments), source=FILE) if moments else None
 
 
 def _dates(source: Path) -> list[float]:
@@ -74,12 +77,13 @@ def _committed(repository: Path) -> datetime | None:
             return None
         with tempfile.TemporaryDirectory(prefix="grader-git-") as own:
             _git(own, "init", "--quiet", "--bare")
-            Path(own, "objects", "info", "alternates").write_text(
-                f"{repository.resolve() / 'objects'}\n"
-            )
+            objects = os.fsencode(repository.resolve() / "objects")
+            if b"\n" in objects:
+                return None  # it would be two places
+            Path(own, "objects", "info", "alternates").write_bytes(objects + b"\n")
             found = _COMMIT.search(_git(own, "cat-file", "commit", commit))
-        return datetime.fromtimestamp(int(found[1]), UTC) if found else None
-    except (OSError, ValueError, OverflowError, NotGradable, subprocess.SubprocessError):
+        return from_seconds(int(found[1])) if found else None
+    except (OSError, ValueError, NotGradable, subprocess.SubprocessError):
         return None
 
 

@@ -3,87 +3,208 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import hashlib
 import os
-import stat
-import struct
-import zipfile
-import zlib
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
 
 from grader.batch.errors import BatchError
-from grader.course.tree import MAX_ZIP_BYTES, SUFFIXES
+from grader.course import zips
+from grader.course.finding import MAX_BYTES
+from grader.course.tree import MAX_ZIP_BYTES, is_ignored, shown
 
-MAX_MEMBERS = 200_000
-MAX_BYTES = 8 << 30
-MAX_FILE_BYTES = MAX_ZIP_BYTES + 1
-"""One more than is read of a submission's file, so that a larger one is still seen to be that."""
-MAX_METADATA_BYTES = 512 << 20
+MAX_MEMBERS = 1_000_000
+MAX_UNPACKED_BYTES = 8 << 30
+MAX_PARTS = 64
+MAX_PART_BYTES = 255
+MAX_PATH_BYTES = 2_000
+DEPTH_OF_FOLDERS = 8
+"""Folders that hold nothing to unpack are made so deep: that somebody has one is all they say."""
 
-_UNIX_TIMES = 0x5455
-_METADATA = (".yml", ".txt")
+_LIMITS = MAX_BYTES | {".zip": MAX_ZIP_BYTES}
+_METADATA = "submission_metadata.yml"
+_TEXT_BYTES, _METADATA_BYTES = 1 << 20, 512 << 20
+_CLASH = "has the name of a folder or of another file. Rename it."
+_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE}
+"""What goes wrong with the machine, and not with one name."""
 
 
-def unpack(archive: Path, target: Path) -> None:
+class Unpacked(msgspec.Struct):
+    """What could not be unpacked of a zip."""
+
+    problems: dict[Path, str]
+    """Why, by where it would be; there is an empty file, so that whoever it belongs to is seen."""
+    outside: list[str]
+    """Names that lead out of the zip, and so to nobody."""
+
+
+class _Entry(msgspec.Struct):
+    member: zips.Member
+    parts: list[str]
+
+    @property
+    def suffix(self) -> str:
+        return os.path.splitext(self.parts[-1])[1].lower()
+
+    @property
+    def is_code(self) -> bool:
+        return self.suffix in _LIMITS
+
+    @property
+    def limit(self) -> int:
+        """How much of it is of use; 0 for what is neither code nor a platform's own."""
+        if self.parts[-1] == _METADATA:
+            return _METADATA_BYTES
+        return _TEXT_BYTES if self.suffix == ".txt" else _LIMITS.get(self.suffix, 0)
+
+
+def unpack(archive: Path, target: Path) -> Unpacked:
     """Write what may matter of a zip below the folder ``target``; folders are made for the rest.
 
-    Links are left out. Raises BatchError for what is no zip, or one that cannot be a class's.
+    What is amiss with one member is that member's. Raises BatchError for what is no zip, for one
+    that is too much to look at, and where the disk is full.
     """
     try:
-        with zipfile.ZipFile(archive) as opened:
-            members = opened.infolist()
-            if len(members) > MAX_MEMBERS:
-                raise BatchError(f"{archive}: holds more than {MAX_MEMBERS:,} files")
-            left = MAX_BYTES
-            for member in members:
-                left -= _unpack_member(opened, member, target)
-                if left < 0:
-                    raise BatchError(f"{archive}: unpacks to more than {MAX_BYTES >> 30} GiB")
-    except (OSError, ValueError, RuntimeError, NotImplementedError, EOFError) as error:
-        raise BatchError(f"{archive}: cannot be unpacked ({error})") from None
-    except (zipfile.BadZipFile, zlib.error) as error:
-        raise BatchError(f"{archive}: is not a zip file, or a broken one ({error})") from None
+        with archive.open("rb") as file:
+            return _Unpacking(archive, file, target).run()
+    except zips.BadZip:
+        raise BatchError(f"{archive}: is not a zip file, or a broken one") from None
+    except OSError as error:
+        raise BatchError(f"{archive}: cannot be unpacked ({error.strerror})") from None
 
 
-def _unpack_member(opened: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path) -> int:
-    parts = [part for part in _name(member).split("/") if part not in ("", ".")]
-    if not parts or ".." in parts or stat.S_ISLNK(member.external_attr >> 16):
-        return 0
-    path = target.joinpath(*parts)
-    if member.is_dir():
-        path.mkdir(parents=True, exist_ok=True)
-        return 0
-    path.parent.mkdir(parents=True, exist_ok=True)
-    suffix = path.suffix.lower()
-    if suffix not in (*SUFFIXES, *_METADATA):
-        return 0
-    limit = MAX_METADATA_BYTES if suffix in _METADATA else MAX_FILE_BYTES
-    written = 0
-    with opened.open(member) as source, path.open("wb") as file:
-        while written < limit and (data := source.read(min(1 << 20, limit - written))):
+class _Unpacking:
+    def __init__(self, archive: Path, file: BinaryIO, target: Path) -> None:
+        self._archive = archive
+        self._file = file
+        self._target = target
+        self._left = MAX_UNPACKED_BYTES
+        self._done = Unpacked(problems={}, outside=[])
+
+    def run(self) -> Unpacked:
+        entries = list(self._entries())
+        outside = [entry for entry in entries if ".." in entry.parts]
+        entries = [entry for entry in entries if ".." not in entry.parts]
+        times = Counter(tuple(entry.parts) for entry in entries if entry.limit)
+        # The smallest first: where there is too much of it, the large are what is left out.
+        for entry in sorted(entries, key=lambda entry: entry.member.size):
+            self._place(entry, twice=times[tuple(entry.parts)] > 1)
+        for entry in outside:
+            self._leads_out(entry)
+        return self._done
+
+    def _entries(self) -> Iterable[_Entry]:
+        members: list[zips.Member] = []
+        for member in zips.members(self._file):
+            if len(members) == MAX_MEMBERS:
+                raise BatchError(f"{self._archive}: holds more than {MAX_MEMBERS:,} files")
+            members.append(member)
+        names = [member.name for member in members]
+        # To some programs on Windows it is what parts folders; elsewhere it is part of a name.
+        windows = sum("\\" in name for name in names) * 2 > len(names)
+        if windows and not any("/" in name for name in names):
+            names = [name.replace("\\", "/") for name in names]
+        for member, name in zip(members, names, strict=True):
+            parts = [part for part in name.split("/") if part not in ("", ".")]
+            if parts:
+                yield _Entry(member, parts)
+
+    def _leads_out(self, entry: _Entry) -> None:
+        """Nothing is written of it; it belongs to whoever the beginning of its name does."""
+        inside = entry.parts[: entry.parts.index("..")]
+        if not inside:
+            self._done.outside.append(shown(entry.member.name))
+            return
+        self._make_folder(_Entry(entry.member, [*inside, ""]))
+        path = self._target.joinpath(*_fitting(inside))
+        self._problem(entry, path, "leads out of its folder. Pack it again.")
+
+    def _place(self, entry: _Entry, *, twice: bool) -> None:
+        """Write one member, or what is to be seen of it."""
+        if entry.member.is_folder or not entry.limit:
+            self._make_folder(entry)
+            return
+        parts = _fitting(entry.parts)
+        path = self._target.joinpath(*parts)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if twice:
+                reason = "is there twice. Hand it in once."
+            elif parts != entry.parts:
+                reason = "has a name or a path that no disk can hold. Give it a shorter one."
+            else:
+                reason = self._write(entry, path)
+            if reason:
+                path.touch()
+        except OSError as error:
+            if error.errno in _DISK:
+                raise
+            reason = _CLASH
+        if reason:
+            self._problem(entry, path, reason)
+
+    def _write(self, entry: _Entry, path: Path) -> str:
+        """Write a member's bytes, and say why that cannot be done."""
+        member, limit = entry.member, entry.limit
+        if path.exists():
+            return _CLASH
+        if member.is_link:
+            path.symlink_to("a link in a zip leads nowhere")
+            return ""
+        if member.size > limit:
+            if entry.is_code:  # it is seen to be too large where it is read, if it is
+                with path.open("xb") as file:
+                    file.truncate(limit + 1)
+            return ""
+        if member.size > self._left:
+            return f"does not fit: all that is packed here is over {MAX_UNPACKED_BYTES >> 30} GiB."
+        try:
+            data = zips.read(self._file, member, limit=limit)
+        except zips.BadMember as problem:
+            return str(problem)
+        self._left -= len(data)
+        with path.open("xb") as file:
             file.write(data)
-            written += len(data)
-    os.utime(path, (_changed(member),) * 2)
-    return written
+        with contextlib.suppress(OSError):  # a date that the disk does not have
+            os.utime(path, (member.changed,) * 2)
+        return ""
+
+    def _make_folder(self, entry: _Entry) -> None:
+        """Make the folder that a member is or lies in, so that whoever owns it is seen."""
+        parts = entry.parts if entry.member.is_folder else entry.parts[:-1]
+        depth = next((at + 1 for at, part in enumerate(parts) if is_ignored(part)), len(parts))
+        path = self._target.joinpath(*_fitting(parts[: min(depth, DEPTH_OF_FOLDERS)]))
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            if error.errno in _DISK:
+                raise
+            self._problem(entry, path, _CLASH)
+
+    def _problem(self, entry: _Entry, path: Path, why: str) -> None:
+        if not entry.is_code:
+            return  # it would not have been looked at
+        label = f"{shown(entry.member.name)!r} in {shown(self._archive.name)!r}"
+        self._done.problems.setdefault(path, f"{label} {why}")
 
 
-def _changed(member: zipfile.ZipInfo) -> int:
-    """When the file was last changed, in seconds since 1970; 0 where the zip does not say so.
-
-    A zip's own dates have no time zone; Unix's field for them does.
-    """
-    extra = member.extra
-    while len(extra) >= 4:
-        kind, size = struct.unpack_from("<HH", extra)
-        field, extra = extra[4 : 4 + size], extra[4 + size :]
-        if kind == _UNIX_TIMES and len(field) >= 5 and field[0] & 1:
-            return int.from_bytes(field[1:5], "little")
-    return 0
+def _fitting(parts: list[str]) -> list[str]:
+    """``parts`` of a path as a disk can hold them: shortened, if they have to be."""
+    if len(parts) > MAX_PARTS or sum(len(os.fsencode(part)) + 1 for part in parts) > MAX_PATH_BYTES:
+        parts = [*parts[:DEPTH_OF_FOLDERS], parts[-1]]
+    return [_fitting_part(part) for part in parts]
 
 
-def _name(member: zipfile.ZipInfo) -> str:
-    """The member's name; some platforms write UTF-8 without saying so."""
-    name = member.filename
-    if not member.flag_bits & 0x800:
-        with contextlib.suppress(UnicodeError):
-            name = name.encode("cp437").decode("utf-8")
-    return name.replace("\\", "/")
+def _fitting_part(part: str) -> str:
+    raw = os.fsencode(part)
+    if len(raw) <= MAX_PART_BYTES:
+        return part
+    digest = hashlib.sha256(raw).hexdigest()[:12]
+    suffix = os.path.splitext(part)[1]
+    suffix = suffix if len(os.fsencode(suffix)) < 20 else ""
+    return f"{raw[:150].decode('utf-8', 'ignore')}~{digest}{suffix}"

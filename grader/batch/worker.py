@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 import threading
@@ -104,8 +105,8 @@ class _Desk:
         submission.write_bytes(asked.submission)
         job = msgspec.structs.replace(
             asked.job,
-            submission=str(submission),
-            course=str(self._folder / "course"),
+            submission=os.fsencode(submission),
+            course=os.fsencode(self._folder / "course"),
             packed=True,
         )
         if self._seat.isolate != asked.isolate:

@@ -42,6 +42,7 @@ __all__ = [
     "fingerprint",
     "holds_answer",
     "pack",
+    "pack_refusal",
     "read_submission",
     "stage",
     "unpack",
@@ -217,6 +218,11 @@ def pack(
     except NotGradable as problem:
         packed = _Packed(message=str(problem), candidates=problem.candidates)
     return msgspec.msgpack.encode(packed)
+
+
+def pack_refusal(message: str) -> bytes:
+    """The same for what cannot be read, as ``message`` says."""
+    return msgspec.msgpack.encode(_Packed(message=message))
 
 
 def unpack(data: bytes) -> Submission:

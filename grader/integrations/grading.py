@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from pathlib import Path
 
@@ -24,8 +25,8 @@ def grade_all(
         reports = [
             process.grade(
                 Job(
-                    submission=str(submission or one.stub),
-                    course=str(course.root),
+                    submission=os.fsencode(submission or one.stub),
+                    course=os.fsencode(course.root),
                     assignment=one.id,
                     seed=seed,
                     public_only=public_only,

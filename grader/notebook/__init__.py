@@ -79,8 +79,8 @@ def check(
         with tempfile.TemporaryDirectory(prefix="grader-") as folder:
             submission = write_submission(_exports(chosen, objects), chosen, Path(folder))
             job = Job(
-                submission=str(submission),
-                course=str(loaded.root),
+                submission=os.fsencode(submission),
+                course=os.fsencode(loaded.root),
                 assignment=chosen.id,
                 seed=secrets.randbits(53) if seed is None else seed,
             )

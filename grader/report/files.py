@@ -39,7 +39,7 @@ def _encodable(value: Any) -> Any:
         case list():
             return [_encodable(item) for item in value]
         case dict():
-            return {key: _encodable(item) for key, item in value.items()}
+            return {_encodable(key): _encodable(item) for key, item in value.items()}
     return value
 
 

@@ -16,6 +16,8 @@ from html import escape as escape_html
 # that only some programs see. Cn: unassigned.
 _UNSAFE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp", "Cn"})
 
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
 # Persian and the scripts of India cannot be spelt without these two.
 _JOINERS = frozenset("\u200c\u200d")
 
@@ -52,6 +54,20 @@ def _visible(character: str) -> str:
     if _is_unsafe(character):
         return character.encode("unicode_escape").decode("ascii")
     return character
+
+
+def name(path: str) -> str:
+    """A path, or a part of one, as text: a byte that is not UTF-8 becomes ``\\xfc``.
+
+    Other lone surrogates, which no path holds and metadata can, become ``\\ud800``.
+    """
+    return _SURROGATES.sub(lambda match: _written_out(match[0]), path)
+
+
+def _written_out(surrogate: str) -> str:
+    # Python reads such a byte as U+DC00 and the byte: PEP 383.
+    number = ord(surrogate) - 0xDC00
+    return f"\\x{number:02x}" if 0x80 <= number <= 0xFF else f"\\u{ord(surrogate):04x}"
 
 
 def html(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import os
 import tempfile
 import time
 import types
@@ -65,7 +66,7 @@ def prepare_and_grade(like: Job, server: Workers, next_job: NextJob) -> Report:
 
 def job_assignment(job: Job) -> tuple[Assignment, list[Assignment], list[Assignment]]:
     """The assignment to grade, and those that come before and after it in the course."""
-    course = load_course(Path(job.course))
+    course = load_course(Path(os.fsdecode(job.course)))
     assignment = course_assignment(course, job.assignment)
     return assignment, *course.around(assignment)
 
@@ -82,7 +83,7 @@ def job_bench(
     directory = staging.enter_context(tempfile.TemporaryDirectory(dir=server.staging))
     Path(directory).chmod(0o755)
     return submission_bench(
-        Path(job.submission),
+        Path(os.fsdecode(job.submission)),
         _limited(assignment, job),
         Path(directory, "staged"),
         server,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 from typing import Any, Literal, Self, TypeAlias
 
@@ -31,10 +32,13 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Job(msgspec.Struct, tag=True, tag_field="is", kw_only=True):
-    """One submission to grade for one assignment; paths are absolute."""
+    """One submission to grade for one assignment; paths are absolute.
 
-    submission: str
-    course: str
+    They are bytes, since a path need not be UTF-8.
+    """
+
+    submission: bytes
+    course: bytes
     assignment: str
     seed: int
     public_only: bool = False
@@ -50,6 +54,9 @@ class Job(msgspec.Struct, tag=True, tag_field="is", kw_only=True):
     demonstrations_only: bool = False
     """Whether to run the handout's examples in the place of the checks; Demonstrated is the answer.
     """
+
+    def __post_init__(self) -> None:
+        self.submission, self.course = os.fsencode(self.submission), os.fsencode(self.course)
 
 
 class Demonstration(msgspec.Struct, kw_only=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from datetime import datetime
 from pathlib import Path
@@ -13,6 +14,7 @@ import grader
 from grader.course.loading import suite_digest
 from grader.course.model import Assignment
 from grader.course.submission import Submission
+from grader.course.tree import shown
 from grader.report.model import (
     AssignmentInfo,
     Audience,
@@ -93,7 +95,7 @@ def report_on(
 
 def _submission_info(job: Job, submission: Submission | None) -> SubmissionInfo:
     if submission is None:
-        return SubmissionInfo(id=Path(job.submission).name, digest="")
+        return SubmissionInfo(id=shown(Path(os.fsdecode(job.submission)).name), digest="")
     files = [submission.main, *submission.helpers]
     return SubmissionInfo(
         id=submission.id,

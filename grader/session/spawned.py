@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import socket
 import sys
@@ -43,7 +44,7 @@ class _InThisProcess:
         self._server = server
 
     def grade(self, job: Job) -> bool:
-        with _forgetting(Path(job.course)):
+        with _forgetting(Path(os.fsdecode(job.course))):
             answer_job(job, self._sock, self._server)
         return True
 

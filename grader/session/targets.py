@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import msgspec
@@ -25,8 +26,8 @@ class Target(msgspec.Struct, kw_only=True):
         seed = options.with_one_seed().seed
         assert seed is not None
         return Job(
-            submission=str(self.submission),
-            course=str(self.course),
+            submission=os.fsencode(self.submission),
+            course=os.fsencode(self.course),
             assignment=self.assignment,
             seed=seed,
             check_seconds=options.check_seconds,

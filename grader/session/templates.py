@@ -25,7 +25,7 @@ from grader.session.protocol import Job
 
 MOST_TEMPLATES = 16
 
-Key: TypeAlias = tuple[str, str, bool]
+Key: TypeAlias = tuple[bytes, str, bool]
 Stamp: TypeAlias = tuple[tuple[str, int, int, int], ...]
 
 _jobs: msgspec.msgpack.Decoder[Job] = msgspec.msgpack.Decoder(Job)
@@ -43,8 +43,8 @@ class Templates:
 
     def for_job(self, job: Job) -> Template | None:
         """A template that is up to date, or None where the job is best graded without."""
-        key = (job.course, job.assignment, job.public_only)
-        stamp = _stamp(Path(job.course))
+        key = (os.fsencode(job.course), job.assignment, job.public_only)
+        stamp = _stamp(Path(os.fsdecode(job.course)))
         if self._seen.get(key) != stamp:
             self._seen[key] = stamp
             self._drop(key)

@@ -162,7 +162,7 @@ class TestNoWorkTwice:
     def again(self, batch, *arguments) -> list[str]:
         """The submissions that a further run grades."""
         assert batch(*arguments).exit_code == 0
-        return sorted(os.path.basename(job.submission) for job in batch.graded)
+        return sorted(os.path.basename(os.fsdecode(job.submission)) for job in batch.graded)
 
     @pytest.fixture
     def folder(self, batch, tmp_path):

@@ -258,10 +258,20 @@ def test_names_of_a_folder_that_are_not_utf8(
     assert list(staged(handed_in, attention, tmp_path / "staged")) == ["attention.py"]
 
 
-def test_a_name_of_a_zip_that_says_utf8_and_is_not(tmp_path: Path, attention: Assignment) -> None:
-    path = zipped(tmp_path / "a.zip", ("attention.py", ANSWER), ("c\xf6re.py", "x = 1\n"))
-    renamed(path, "c\xf6".encode(), b"c\xff\xfe")
-    assert "a broken one" in refusal(path, attention)
+@pytest.mark.parametrize("name", [b"c\xff\xfe.py", b"m\xfc\x80.zip", b"a\xff\xff/core.py"])
+def test_a_name_of_a_zip_that_says_utf8_and_is_not(
+    tmp_path: Path, attention: Assignment, name: bytes
+) -> None:
+    stand_in = name.decode("latin-1").replace("\xff\xfe", "\xe9").replace("\xfc\x80", "\xe9")
+    stand_in = stand_in.replace("\xff\xff", "\xe9")
+    path = zipped(tmp_path / "a.zip", ("attention.py", ANSWER), (stand_in, "x = 1\n"))
+    renamed(path, stand_in.encode(), name)
+    assert list(staged(path, attention, tmp_path / "staged")) == ["attention.py"]
+    inside = zipped(tmp_path / "b.zip", (stand_in.replace(".zip", ".py"), ANSWER))
+    renamed(inside, stand_in.replace(".zip", ".py").encode(), name.replace(b".zip", b".py"))
+    found = read_submission(inside, attention).main.name
+    assert found.isprintable()
+    assert "\\xf" in found
 
 
 def test_names_of_a_zip_in_the_alphabet_of_dos(tmp_path: Path, attention: Assignment) -> None:
@@ -331,17 +341,42 @@ def entries(count: int, size: int) -> bytes:
 @pytest.mark.parametrize(
     ("count", "size", "words"),
     [
-        (150, 1 << 20, "more than 20 MiB"),
-        (201, 10, "at most 200"),
-        (1900, 10, "at most 200"),
-        (2001, 10, "more than 2,000 files"),
-        (2, 2 << 20, "more than 200 times its size"),
+        (150, 1 << 20, "too much in"),
+        (1900, 10, "No file defines"),
+        (1900, 2 << 20, "No file defines"),
     ],
 )
 def test_members_that_overlap(
     tmp_path: Path, attention: Assignment, count: int, size: int, words: str
 ) -> None:
     assert words in refusal(put(tmp_path, "a.zip", entries(count, size)), attention)
+
+
+@pytest.mark.parametrize("name", ["attention.py", "attention.ipynb", "lab.py"])
+def test_a_bomb_is_refused_with_little_memory(
+    tmp_path: Path, attention: Assignment, name: str
+) -> None:
+    path = tmp_path / "a.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        with archive.open(name, "w", force_zip64=True) as member:
+            for _ in range(64):
+                member.write(bytes(1 << 20))
+        archive.writestr("more.txt", "x")
+    data = path.read_bytes()
+    size = (64 << 20).to_bytes(8, "little")
+    assert data.count(size[:4])
+    # It says so honestly, or does not: 4 GB, or little.
+    for claim in (64 << 20, (4 << 30) - 2, 1000):
+        lied = data.replace(size[:4], claim.to_bytes(4, "little"))
+        path.write_bytes(lied)
+        tracemalloc.start()
+        try:
+            words = refusal(path, attention)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert "larger than" in words or "cannot be unpacked" in words
+        assert peak < 48 << 20  # as much as is read of any zip, and little more
 
 
 def test_zips_in_zips_stay_closed(tmp_path: Path, attention: Assignment) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from grader.batch.place import HandIn, Place, Reading
 
 TITLE = "clones of GitHub Classroom (assignment-username/)"
@@ -10,7 +12,7 @@ ORDER = 60
 
 def find(place: Place) -> Reading:
     """A repository each; students are called by their user names."""
-    clones = [folder for folder in place.folders if (folder / ".git").exists()]
+    clones = [folder for folder in place.folders if os.path.exists(folder / ".git")]
     prefix = _prefix(place, [folder.name for folder in clones])
     if not prefix:
         return Reading()

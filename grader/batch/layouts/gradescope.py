@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,10 +18,15 @@ TITLE = "a Gradescope export (submission_metadata.yml)"
 ORDER = 10
 METADATA = "submission_metadata.yml"
 
-_SUBMISSION = re.compile(r"""['"]?:?(submission_(\d+))['"]?:\s*""")
+_SUBMISSION = re.compile(r"""['"]?:?(submission_(\d{1,18}))['"]?:\s*""")
 _FIELD = re.compile(r"( *)(- )?:?([a-z_]+):(?: +(.*))?")
 _QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"\\]|\\.)*\"""", re.DOTALL)
-_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|U([0-9a-fA-F]{8})|(.))")
+_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.S)
+_ESCAPES = {
+    **{"0": "\0", "a": "\a", "b": "\b", "t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r"},
+    **{"e": "\x1b", " ": " ", '"': '"', "/": "/", "\\": "\\", "N": "\x85", "_": "\xa0"},
+    **{"L": "\u2028", "P": "\u2029"},
+}
 _MOST_LINES = 100
 """Of one value."""
 
@@ -33,7 +40,7 @@ class _Submitted(msgspec.Struct):
 def find(place: Place) -> Reading:
     """One for each submitter, so that a group's members each have their own."""
     path = place.path / METADATA
-    if path.is_symlink() or not path.is_file():
+    if os.path.islink(path) or not os.path.isfile(path):
         return Reading()
     described = _read(path)
     found = []
@@ -65,7 +72,7 @@ def _read(path: Path) -> dict[str, _Submitted]:
     found: dict[str, _Submitted] = {}
     current: _Submitted | None = None
     field, items = "", 0
-    lines = iter(path.read_text("utf-8", "replace").splitlines())
+    lines = iter(path.read_text("utf-8", "replace").split("\n"))
     for line in lines:
         if match := _SUBMISSION.fullmatch(line):
             current = found[match[1]] = _Submitted(number=int(match[2]))
@@ -101,17 +108,18 @@ def _scalar(text: str, following: Iterator[str]) -> str:
         return text[1:]
     if text[0] == "'":
         return text[1:-1].replace("''", "'")
-    try:
-        return msgspec.json.decode(_ESCAPE.sub(_as_json, text), type=str)
-    except msgspec.DecodeError:
-        return text[1:-1]
+    return _joined(_ESCAPE.sub(_unescaped, text[1:-1]))
 
 
-def _as_json(escape: re.Match[str]) -> str:
-    """An escape of a double-quoted scalar as JSON has it."""
-    if escape[3]:
-        return escape[0] if escape[3] in '"\\/bfnrtu' else escape[3]
-    code = int(escape[1] or escape[2], 16)
-    if code > 0x10FFFF or 0xD800 <= code < 0xE000:
-        code = 0xFFFD  # no character at all
-    return f"\\u{code:04x}" if code < 0x10000 else chr(code)
+def _unescaped(match: re.Match[str]) -> str:
+    """What an escape of YAML stands for; one that stands for nothing is left as it is written."""
+    digits = match[1] or match[2] or match[3]
+    if digits is None:
+        return _ESCAPES.get(match[4], match[0])
+    number = int(digits, 16)
+    return chr(number) if number <= sys.maxunicode else match[0]
+
+
+def _joined(text: str) -> str:
+    """``text`` with pairs of surrogates as the characters that they stand for."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import datetime
 from pathlib import Path
 
@@ -38,7 +39,7 @@ def _students(place: Place, *, sure: bool) -> Reading:
     for student in place.folders:
         inside = place.below(student)
         folders = inside.folders
-        collected = all((folder / "timestamp.txt").is_file() for folder in folders)
+        collected = all(os.path.isfile(folder / "timestamp.txt") for folder in folders)
         if folders and not inside.files and (sure or collected):
             signs.add(student)
         found += [

@@ -72,7 +72,12 @@ def _checks(course: Course, assignments: Sequence[Assignment]) -> list[list[Chec
     """The checks of each assignment, as grading lists them where nothing was handed in."""
     with GradingProcess() as process, tempfile.TemporaryDirectory(prefix="grader-") as empty:
         jobs = [
-            Job(submission=empty, course=str(course.root), assignment=assignment.id, seed=0)
+            Job(
+                submission=os.fsencode(empty),
+                course=os.fsencode(course.root),
+                assignment=assignment.id,
+                seed=0,
+            )
             for assignment in assignments
         ]
         return [process.grade(job).checks for job in jobs]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import secrets
 from collections.abc import Mapping
@@ -85,8 +86,8 @@ class GradeAnswers(NbGraderPreprocessor):
         course = load_course(Path(self.course))
         assignment = course_assignment(course, names["notebook"])
         job = Job(
-            submission=str(Path(folder, f"{names['notebook']}.ipynb").absolute()),
-            course=str(course.root),
+            submission=os.fsencode(Path(folder, f"{names['notebook']}.ipynb").absolute()),
+            course=os.fsencode(course.root),
             assignment=assignment.id,
             seed=_SEED if self.seed is None else self.seed,
             sandbox=self.sandbox,
