@@ -26,6 +26,9 @@ class HandIn(msgspec.Struct, frozen=True, kw_only=True):
     student: str
     id: str = ""
     """What the platform tells two students of the same name apart by, if it does."""
+    login: str = ""
+    """The name that the student logs in by, where the platform writes it."""
+    email: str = ""
     assignment: str = ""
     """What the platform calls the assignment; empty where it does not say."""
     attempt: Attempt = ()

@@ -37,6 +37,7 @@ def find(place: Place) -> list[HandIn]:
             HandIn(
                 student=name or student,
                 id=user or student,
+                login=user or student,
                 assignment=title,
                 attempt=tuple(map(int, date.split("-"))),
                 at=_moment(date),

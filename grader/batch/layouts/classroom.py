@@ -21,6 +21,8 @@ def find(place: Place) -> list[HandIn]:
     return [
         HandIn(
             student=folder.name.removeprefix(prefix),
+            id=folder.name.removeprefix(prefix),
+            login=folder.name.removeprefix(prefix),
             assignment=prefix.removesuffix("-"),
             folder=folder,
         )

@@ -42,6 +42,7 @@ def find(place: Place) -> list[HandIn]:
                 HandIn(
                     student=person.get("name") or id or folder.name,
                     id=id,
+                    email=person.get("email", ""),
                     attempt=(submitted.created_at, submitted.number),
                     at=moment(submitted.created_at),
                     folder=folder,
