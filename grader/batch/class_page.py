@@ -128,6 +128,7 @@ def _concerns(graded: Graded) -> list[Concern]:
         for kind, several in (
             ("grading failed", summary.grading_failed),
             ("not recognised", summary.unassigned),
+            ("report lost", summary.lost),
         )
         for one in several
     ]

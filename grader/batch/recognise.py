@@ -81,7 +81,7 @@ def read_place(place: Place) -> Found:
         if wraps and layout.ORDER >= GUESSES:
             # Zips and exports wrap what matters in a folder of their own.
             return read_place(place.below(place.folders[0]))
-        if hand_ins := layout.find(place):
+        if hand_ins := [_of_platform(one, layout) for one in layout.find(place)]:
             return Found(
                 layout=layout.TITLE, hand_ins=hand_ins, left_out=_left_out(place, hand_ins)
             )
@@ -90,6 +90,14 @@ def read_place(place: Place) -> Found:
         f"({'; '.join(layout.TITLE for layout in all_layouts())}). Say where the student's name "
         "is: --pattern '{student}/{assignment}.py', or a regular expression with (?P<student>...)"
     )
+
+
+def _of_platform(hand_in: HandIn, layout: Layout) -> HandIn:
+    """``hand_in``, saying whose id it has; layouts made of others leave that as it is."""
+    if hand_in.platform or not hand_in.id:
+        return hand_in
+    name = layout.__name__.rpartition(".")[2]
+    return msgspec.structs.replace(hand_in, platform=name)
 
 
 def is_of_platform(place: Place) -> bool:

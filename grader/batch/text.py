@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from grader.batch.model import Counts, Summary
+from grader.batch.model import Counts, Named, Summary
+from grader.batch.store import EARLIER
 from grader.report.words import count
 
 MOST_SHOWN = 5
@@ -30,15 +31,29 @@ def lines(summary: Summary) -> Iterator[str]:
         ("Timed out", summary.timed_out),
         ("Does not run", summary.does_not_run),
         ("Late", summary.late),
+        ("Not in the input this time, kept", summary.not_in_input),
+        (f"Not in this class any more, reports are in {EARLIER}/", summary.only_these),
+        ("The report is gone or damaged, grade it again", summary.lost),
     ):
         if named:
-            names = ", ".join(f"{one.student} ({one.assignment})" for one in named[:MOST_SHOWN])
-            more = f" and {len(named) - MOST_SHOWN} more" if len(named) > MOST_SHOWN else ""
-            yield f"{title}: {names}{more}"
+            yield f"{title}: {_names(named)}"
+    for old in summary.replaced[:MOST_SHOWN]:
+        yield f"Replaced: {old.student} ({old.assignment}), {old.message}"
+    if len(summary.replaced) > MOST_SHOWN:
+        yield f"and {len(summary.replaced) - MOST_SHOWN} more reports, as summary.json says"
     for alike in summary.copies[:MOST_SHOWN]:
         yield f"The same file, to the letter: {', '.join(alike.students)} ({alike.assignment})"
     if len(summary.copies) > MOST_SHOWN:
         yield f"and {len(summary.copies) - MOST_SHOWN} more files of several students"
+
+
+def _names(named: Sequence[Named]) -> str:
+    names = [
+        f"{one.student} ({one.assignment})" if one.assignment else one.student
+        for one in named[:MOST_SHOWN]
+    ]
+    more = f" and {len(named) - MOST_SHOWN} more" if len(named) > MOST_SHOWN else ""
+    return ", ".join(names) + more
 
 
 def _counts(counts: Counts) -> str:

@@ -48,6 +48,12 @@ if TYPE_CHECKING:
     metavar="ADDRESS",
     help="Grade on the workers of this Dask scheduler, such as tcp://10.0.0.1:8786.",
 )
+@click.option(
+    "--only-these",
+    "only",
+    is_flag=True,
+    help="Begin the class in DIR anew with what is given; earlier reports of others are put aside.",
+)
 @click.option("--regrade", is_flag=True, help="Grade again what has not changed since.")
 @options.assignment
 @options.course
@@ -61,6 +67,7 @@ def command(
     jobs: int | None,
     scheduler: str | None,
     regrade: bool,
+    only: bool,
     assignment: str | None,
     course: str | None,
     how: Options,
@@ -69,8 +76,8 @@ def command(
 
     A PATH is a folder or zip as Moodle, Canvas, Gradescope, Blackboard, GitHub Classroom or
     nbgrader give it, a folder with a file or a folder for each student, or a file. What has not
-    changed since the last time is kept. Ctrl-C finishes the submissions that are being graded; the
-    same command goes on from there.
+    changed since the last time is kept, and so is everybody else who was graded into DIR. Ctrl-C
+    finishes the submissions that are being graded; the same command goes on from there.
     """
     from grader.batch.api import Batch
     from grader.batch.errors import BatchError
@@ -85,6 +92,7 @@ def command(
                 how,
                 assignment=assignment,
                 pattern=pattern,
+                only=only,
                 say=complain,
             ) as batch,
             _pool(scheduler, loaded, jobs, how.isolate) as pool,
@@ -92,7 +100,11 @@ def command(
             _say_what_was_found(batch.plan)
             with _first_interrupt(batch.stop), output.batch_progress(batch.plan) as advance:
                 summary = batch.run(pool, regrade=regrade, on_result=advance)
+        failed = [one.message for one in batch.results if one.status == "grading-failed"]
+        nothing_graded = len(failed) == len(batch.plan.tasks) and failed
     _conclude(ctx, summary, destination)
+    if nothing_graded:
+        raise InfrastructureError(f"nothing could be graded. {failed[0]}")
 
 
 def _course(paths: tuple[str, ...], course: str | None) -> Course:
@@ -166,9 +178,6 @@ def _conclude(ctx: click.Context, summary: Summary, destination: str) -> None:
             "The same command goes on from there."
         )
         ctx.exit(EXIT_INTERRUPTED)
-    failed = summary.counts.grading_failed
-    if failed and failed == summary.counts.submissions:
-        raise InfrastructureError(f"nothing could be graded. {summary.grading_failed[0].message}")
 
 
 def _refresh_pages(folder: Path) -> None:

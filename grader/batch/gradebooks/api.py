@@ -9,10 +9,10 @@ from pathlib import Path
 
 import msgspec
 
-from grader.batch.api import GRADES, SUMMARY
 from grader.batch.errors import BatchError
 from grader.batch.gradebooks.gradebook import Gradebook, Row
 from grader.batch.gradebooks.matching import Matching, match
+from grader.batch.reading import GRADES, SUMMARY
 
 _MOST_BYTES = 64 * 1024 * 1024
 
