@@ -62,9 +62,7 @@ def read_graded(folder: Path) -> Graded:
         raise BatchError(f"{folder}: {error.strerror}") from None
     # A table's cell can differ from the name, to be safe in a spreadsheet; a file's name does not.
     cells = {safe.cell(one.student): one.student for one in summary.people}
-    listed = [
-        cells.get(row[0], row[0]) for row in list(csv.reader(io.StringIO(rows)))[1:] if row
-    ]
+    listed = [cells.get(row[0], row[0]) for row in list(csv.reader(io.StringIO(rows)))[1:] if row]
     by_file = {file_name(name): name for name in listed}
     entries, unreadable = [], []
     for path in sorted((folder / REPORTS).glob("*/*.json")):
