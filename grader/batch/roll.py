@@ -40,6 +40,8 @@ class Member(Known, frozen=True, kw_only=True):
 
     status: str = GRADED
     message: str = ""
+    before: str = ""
+    """Of what is open the digest of an earlier report: another one that lies there is the new."""
 
     @property
     def place(self) -> tuple[str, str]:
@@ -81,7 +83,12 @@ class Roll:
         With ``only`` they leave it, and their reports are put aside.
         """
         coming = [
-            Member(person=person, assignment=task.assignment, status=OPEN)
+            Member(
+                person=person,
+                assignment=task.assignment,
+                status=OPEN,
+                before=_digest(self._store.path(person.student, task.assignment)),
+            )
             for task in plan.tasks
             for person in task.people
         ]
@@ -118,8 +125,9 @@ class Roll:
             path, member = self._store.path(*place), self._members[place]
             if read_report(path) is not None:
                 # A group's members have the same report.
-                digest = hashlib.sha256(path.read_bytes()).hexdigest()
-                alike[member.assignment, digest, member.status == OPEN].append(place[0])
+                digest = _digest(path)
+                is_open = member.status == OPEN and member.before == digest
+                alike[member.assignment, digest, is_open].append(place[0])
             elif member.status == FAILED:
                 found.append(_failed(member))
             elif member.status == GRADED:
@@ -136,7 +144,7 @@ class Roll:
 
     def _note(self, place: tuple[str, str], status: str, message: str = "") -> None:
         self._members[place] = msgspec.structs.replace(
-            self._members[place], status=status, message=message
+            self._members[place], status=status, message=message, before=""
         )
 
     def write(self) -> None:
@@ -170,6 +178,10 @@ def _of_before(folder: Path) -> list[Member]:
 def _unknown(student: str, assignment: str, status: str = GRADED, message: str = "") -> Member:
     person = Person(student=student, name="")
     return Member(person=person, assignment=assignment, status=status, message=message)
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
 
 
 def _failed(member: Member) -> Result:

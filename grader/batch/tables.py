@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from statistics import mean, median
 
 import msgspec
@@ -58,7 +58,10 @@ def grades_csv(members: Sequence[Member], results: Sequence[Result], ids: Sequen
         earned = points[student]
         cells = [earned.get(id, "") for id in ids]
         total = sum(earned.values()) if earned else ""
-        who = [safe.cell(_said(people[student], field)) for field in WHO]
+        order = [id for id in ("", *ids) if id in people[student]]
+        who = [
+            safe.cell(_said([(id, people[student][id]) for id in order], field)) for field in WHO
+        ]
         writer.writerow([safe.cell(student), *cells, total, _status(remarks[student], ids), *who])
     return text.getvalue().encode("utf-8", "backslashreplace")
 
@@ -69,11 +72,11 @@ def _remark(result: Result) -> str:
     return late(result) or result.status
 
 
-def _said(people: Mapping[str, Person], field: str) -> str:
+def _said(people: Sequence[tuple[str, Person]], field: str) -> str:
     """What is said of a student; where it differs, for which assignment."""
-    found = {id: getattr(person, field) for id, person in people.items()}
+    found: dict[str, str] = {id: getattr(person, field) for id, person in people}
     if len(set(found.values())) == 1:
-        return str(next(iter(found.values())))
+        return next(iter(found.values()))
     return "; ".join(f"{id} {value}".strip() for id, value in found.items() if value)
 
 
