@@ -6,6 +6,7 @@ decides only between those who have no id.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable
@@ -64,7 +65,11 @@ class Names:
         self._unknown: dict[str, str] = {}
         self._namesakes: dict[tuple[str, str], set[str]] = defaultdict(set)
         self._taken: set[tuple[str, str]] = set()
+        coming = list(coming)
+        known = list(known)
         self._shared = _shared(coming)
+        people = [*(person for person, _ in coming), *(one.person for one in known)]
+        self._ids = {person.id for person in people if person.id}
         for one in sorted(known, key=lambda one: one.person.student):
             if one.person.name:
                 self._call(one.person, one.assignment, one.person.student)
@@ -118,7 +123,7 @@ class Names:
 
     def _new(self, person: Person, key: Key, base: str, shared: bool) -> str:
         met = not self._is_free(base, key)
-        told_apart = bool(person.id) and (shared or met)
+        told_apart = bool(person.id) and (shared or met or self._poses(base))
         label = self._numbered(f"{base} ({person.id})" if told_apart else base, key)
         if met and not (shared and person.id):
             self._say(
@@ -126,6 +131,11 @@ class Names:
                 f"person: this one is called {label}."
             )
         return label
+
+    def _poses(self, name: str) -> bool:
+        """Whether a name ends as one does that tells somebody else apart."""
+        match = re.search(r"(?:\(([^()]+)\)|\[\d+\])$", name)
+        return match is not None and match[1] in {None, *self._ids}
 
     def _again(self, key: Key, base: str, assignment: str) -> str:
         label = self._numbered(base, key, assignment)

@@ -7,7 +7,6 @@ has no report: what is still open, what no grading process survived, what is for
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import unquote
@@ -70,7 +69,7 @@ class Roll:
         paths = {store.path(*place) for place in self._members}
         for path in sorted((store.folder / REPORTS).glob("*/*.json")):
             if path not in paths and (report := read_report(path)) is not None:
-                member = _behind(report, path)
+                member = _behind(report, path.parent.name, path.stem, unquote(path.stem))
                 self._members[member.place] = member
 
     @property
@@ -120,27 +119,27 @@ class Roll:
             for student in result.students:
                 done.add((student, result.assignment))
                 self._note((student, result.assignment), status, result.message if status else "")
-        alike: dict[tuple[str, str, bool], list[str]] = defaultdict(list)
+        kept: dict[tuple[str, str, bool], Result] = {}
         for place in sorted(self._members.keys() - done):
             path, member = self._store.path(*place), self._members[place]
-            if read_report(path) is not None:
-                # A group's members have the same report.
+            report = read_report(path)
+            if report is not None:
                 digest = _digest(path)
-                is_open = member.status == OPEN and member.before == digest
-                alike[member.assignment, digest, is_open].append(place[0])
+                outdated = member.status == OPEN and member.before == digest
+                # A group's members have the same report.
+                key = member.assignment, digest, outdated
+                if key not in kept:
+                    one = result_of([], member.assignment, report, kept=True)
+                    kept[key] = msgspec.structs.replace(one, outdated=outdated)
+                kept[key].students.append(place[0])
+                if not outdated:
+                    self._note(place, GRADED)
             elif member.status == FAILED:
                 found.append(_failed(member))
             elif member.status == GRADED:
                 self._note(place, LOST, "its report is gone, or is damaged")
-        for (assignment, _, is_open), students in alike.items():
-            report = read_report(self._store.path(students[0], assignment))
-            assert report is not None
-            kept = result_of(students, assignment, report, kept=True)
-            found.append(msgspec.structs.replace(kept, outdated=is_open))
-            for student in () if is_open else students:
-                self._note((student, assignment), GRADED)
         self.write()
-        return found
+        return [*found, *kept.values()]
 
     def _note(self, place: tuple[str, str], status: str, message: str = "") -> None:
         self._members[place] = msgspec.structs.replace(
@@ -152,32 +151,40 @@ class Roll:
         self._store.write(ROLL, files.encode(_Class(self.members)))
 
 
-def _behind(report: Report, path: Path) -> Member:
-    """Whose a report is that is on no roll."""
+def _behind(report: Report, assignment: str, stem: str, student: str) -> Member:
+    """Whose a report is, in a file of that name: who it says that is, or ``student``."""
     people = {file_name(person.student): person for person in report.submission.people}
-    unknown = Person(student=unquote(path.stem), name="")
-    return Member(person=people.get(path.stem, unknown), assignment=path.parent.name)
+    person = people.get(stem, Person(student=student, name=""))
+    return Member(person=person, assignment=assignment)
 
 
 def _of_before(folder: Path) -> list[Member]:
-    """The class of a folder from before there was a roll, of whom only the names are known."""
+    """The class of a folder that has no roll, as its tables and its reports have it."""
     try:
         graded = read_graded(folder)
     except BatchError:
         return []
     without = [(one, FAILED) for one in graded.summary.grading_failed]
     without += [(one, NOT_RECOGNISED) for one in graded.summary.unassigned]
-    members = [_unknown(one.student, one.assignment) for one in graded.entries]
-    members += [
-        _unknown(one.student, one.assignment, status, one.message) for one, status in without
+    members = [
+        _behind(one.report, one.assignment, file_name(one.student), one.student)
+        for one in graded.entries
     ]
-    rest = set(graded.students) - {member.person.student for member in members}
-    return members + [_unknown(student, "", OPEN) for student in sorted(rest)]
-
-
-def _unknown(student: str, assignment: str, status: str = GRADED, message: str = "") -> Member:
-    person = Person(student=student, name="")
-    return Member(person=person, assignment=assignment, status=status, message=message)
+    members += [
+        Member(
+            person=Person(student=one.student, name=""),
+            assignment=one.assignment,
+            status=status,
+            message=one.message,
+        )
+        for one, status in without
+    ]
+    there = {member.person.student for member in members}
+    return members + [
+        Member(person=Person(student=student, name=""), assignment="", status=OPEN)
+        for student in graded.students
+        if student not in there
+    ]
 
 
 def _digest(path: Path) -> str:

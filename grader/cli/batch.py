@@ -100,10 +100,9 @@ def command(
             _say_what_was_found(batch.plan)
             with _first_interrupt(batch.stop), output.batch_progress(batch.plan) as advance:
                 summary = batch.run(pool, regrade=regrade, on_result=advance)
-        failed = [one.message for one in batch.results if one.status == "grading-failed"]
-        nothing_graded = len(failed) == len(batch.plan.tasks) and failed
     _conclude(ctx, summary, destination)
-    if nothing_graded:
+    failed = [one.message for one in batch.results if one.status == "grading-failed"]
+    if failed and len(failed) == len(batch.plan.tasks):
         raise InfrastructureError(f"nothing could be graded. {failed[0]}")
 
 

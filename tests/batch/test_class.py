@@ -346,6 +346,19 @@ def test_names_that_somebody_could_take_for_one_another_are_told_apart(batch, tm
     assert (batch.graded, students(batch)) == ([], called)
 
 
+@pytest.mark.parametrize("name", ["Ann Lee (11)", "Ann Lee [2]"])
+def test_nobody_is_called_as_only_the_grader_calls(batch, tmp_path, name):
+    files = moodle(name, 13, wrong()) | moodle("Ann Lee", 11, right())
+    batch(write(tmp_path / "in", files), "--jobs", 1)
+    called = {row["id"]: (row["student"], row["total"]) for row in batch.table}
+    assert called == {"11": ("Ann Lee", "6"), "13": (f"{name} (13)", "0")}
+    late = moodle("Ann Lee", 12, right()) | {"Bob (she)_14_assignsubmission_file_/a.py": right()}
+    batch(write(tmp_path / "late", late), "--jobs", 1)
+    assert {row["id"]: row["student"] for row in batch.table} == {
+        **{"11": "Ann Lee", "12": "Ann Lee (12)", "13": f"{name} (13)", "14": "Bob (she)"},
+    }
+
+
 def test_what_a_student_enters_is_no_formula_and_no_other_students_number(batch, tmp_path):
     described = (
         "submission_1:\n  :submitters:\n  - :name: Ann\n    :sid: '11'\n"
