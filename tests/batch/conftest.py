@@ -17,6 +17,7 @@ from grader.cli.main import grade
 from grader.session.client import GradingProcess
 
 from ..toy import FILES, make_course
+from .rosters import Grades
 
 RIGHT = "def {name}(x):\n    return x * 3 + 1\n"
 WRONG = "def {name}(x):\n    return x * 2 + 1\n"
@@ -112,3 +113,8 @@ def batch(
 
     monkeypatch.setattr(local, "GradingProcess", Shared)
     return batches
+
+
+@pytest.fixture
+def grades(tmp_path: Path) -> Grades:
+    return Grades(tmp_path)

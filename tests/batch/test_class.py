@@ -15,6 +15,7 @@ from grader.cli.main import grade
 from grader.report.files import decode
 from grader.session.client import GradingError
 
+from ..toy import make_course
 from .conftest import Batches, right, write, wrong
 
 CLASS = {
@@ -165,6 +166,15 @@ def test_nothing_is_lost_by_a_second_command(graded, tmp_path, kind):
         where = one["message"].partition("kept as ")[2]
         decode((graded.output / where).read_bytes())
         assert f"Replaced: {one['student']} ({one['assignment']}), " in done.stdout
+
+
+def test_nothing_is_lost_by_another_course(graded, tmp_path):
+    before = said(graded.output)
+    graded.course = make_course(tmp_path / "course", assignments_course_toml='title = "Others"\n')
+    done = graded(write(tmp_path / "second", {"dora.py": wrong()}), "--jobs", 1)
+    assert done.exit_code == 0, done.output
+    assert row(graded, "cem")["shift"] == "6", "of an assignment that this course has not"
+    assert before <= said(graded.output)
 
 
 def test_a_new_state_counts_and_the_earlier_report_is_said(graded, tmp_path):
@@ -372,3 +382,15 @@ def test_what_a_student_enters_is_no_formula_and_no_other_students_number(batch,
         ("Mallory", "0"),
     ]
     assert batch.table[1]["email"].startswith("'=")
+
+
+def test_pages_without_names_are_without_ids_too(batch, tmp_path):
+    batch(write(tmp_path / "in", gradescope("Ann Lee", 7531, right())), "--jobs", 1)
+    batch(write(tmp_path / "again", gradescope("Ann Lee", 7531, wrong())), "--jobs", 1)
+    batch(write(tmp_path / "other", blackboard("Bob Ray", 8642, wrong())), "--jobs", 1)
+    assert CliRunner().invoke(grade, ["report", str(batch.output), "--anonymous"]).exit_code == 0
+    pages = list((batch.output / "anonymous").rglob("*.html"))
+    assert len(pages) == 3
+    for page in pages:
+        text = page.name + page.read_text("utf-8")
+        assert not any(word in text for word in ("Ann", "Bob", "7531", "8642", "earlier/"))

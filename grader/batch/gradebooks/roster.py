@@ -15,6 +15,8 @@ Row = Mapping[str, str]
 
 _MOST_BYTES = 64 * 1024 * 1024
 _DELIMITERS = ",\t;"
+_WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
+"""How files of today's spreadsheets begin, and of those before 2007."""
 
 
 def read_table(path: Path) -> list[dict[str, str]]:
@@ -23,7 +25,10 @@ def read_table(path: Path) -> list[dict[str, str]]:
     Commas, semicolons or tabs part the cells; it is in UTF-8, UTF-16 or Windows-1252. Of columns
     with one name the first is taken. Raises BatchError where there is no table.
     """
-    lines = _decoded(read_bytes(path)).splitlines(keepends=True)
+    data = read_bytes(path)
+    if data.startswith(_WORKBOOKS):
+        raise BatchError(f"{path}: is a spreadsheet's own file; save it as CSV, and name that")
+    lines = _decoded(data).splitlines(keepends=True)
     while lines and (not lines[0].strip() or re.fullmatch(r'"?sep=.?"?', lines[0].strip(), re.I)):
         del lines[0]  # what Excel writes to say what parts the cells
     try:
