@@ -94,7 +94,7 @@ def read_place(place: Place) -> Found:
 
 def _of_platform(hand_in: HandIn, layout: Layout) -> HandIn:
     """``hand_in``, saying whose id it has; layouts made of others leave that as it is."""
-    if hand_in.platform or not hand_in.id:
+    if hand_in.platform or not (hand_in.id or hand_in.login or hand_in.email):
         return hand_in
     name = layout.__name__.rpartition(".")[2]
     return msgspec.structs.replace(hand_in, platform=name)
