@@ -33,11 +33,20 @@ def anonymous(graded: Graded) -> Graded:
     digits = len(str(len(names)))
     numbered = {name: f"Student {place:0{digits}}" for place, name in enumerate(names, 1)}
     hide = _hider(numbered)
-    summary = msgspec.convert(
-        _everywhere(msgspec.to_builtins(graded.summary), hide), type(graded.summary)
+    # Whose ids and addresses these are, and what is in other folders, nobody needs to see.
+    bare = msgspec.structs.replace(
+        graded.summary,
+        found=[],
+        left_out=[],
+        notes=[],
+        collisions=[],
+        people=[],
+        only_these=[],
+        replaced=[],
     )
+    summary = msgspec.convert(_everywhere(msgspec.to_builtins(bare), hide), type(bare))
     return Graded(
-        summary=msgspec.structs.replace(summary, found=[], left_out=[], notes=[], collisions=[]),
+        summary=summary,
         students=sorted(numbered.values()),
         entries=[
             Entry(
@@ -106,7 +115,7 @@ def _report(report: Report, number: str, hide: Callable[[str], str]) -> Report:
         checks=checks,
         output=Output(),
         started_at="",
-        submission=msgspec.structs.replace(submission, id=number, files=[]),
+        submission=msgspec.structs.replace(submission, id=number, files=[], people=[]),
     )
     data = msgspec.to_builtins(bare)
     for part in ("message", "notes", "checks"):

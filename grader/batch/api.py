@@ -8,10 +8,14 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
+
 from grader.batch.bugs import reported
-from grader.batch.model import Result, Summary
+from grader.batch.model import Named, Result, Summary
 from grader.batch.plan import Plan, make_plan
 from grader.batch.pool import Pool
+from grader.batch.reading import GRADES, SUMMARY
+from grader.batch.roll import Roll
 from grader.batch.running import Runner
 from grader.batch.store import Store
 from grader.batch.tables import assignment_ids, grades_csv, summarise
@@ -20,14 +24,12 @@ from grader.report.chaining import mark_open_points
 from grader.report.files import encode
 from grader.session.protocol import Options
 
-GRADES = "grades.csv"
-SUMMARY = "summary.json"
-
 
 class Batch:
     """Submissions at ``paths``, to be graded into the folder ``output``.
 
-    As a context manager it leaves nothing behind but reports, tables and a journal. ``say`` is told
+    Who is in the folder's class already stays in it, unless it is to be ``only`` these. As a
+    context manager it leaves nothing behind but reports, tables and a journal. ``say`` is told
     what is found at the paths, as it is found. Raises BatchError or CourseError where no batch can
     be made of them.
     """
@@ -42,14 +44,18 @@ class Batch:
         assignment: str | None = None,
         pattern: str | None = None,
         layout: str | None = None,
+        only: bool = False,
         say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._course = course
         self._options = options
         self._say = say
-        self._results: list[Result] = []
+        self._only = only
+        self.results: list[Result] = []
+        """This run's, as they came."""
         self._store = Store(output)
         try:
+            self._roll = Roll(self._store)
             self.plan: Plan = make_plan(
                 paths,
                 course,
@@ -57,6 +63,7 @@ class Batch:
                 assignment=assignment,
                 pattern=pattern,
                 layout=layout,
+                known=self._roll.members,
                 say=say,
             )
         except BaseException:
@@ -87,8 +94,10 @@ class Batch:
             self._course, self._store, self._options, pool, regrade=regrade
         )
 
+        others = self._roll.expect(self.plan, only=self._only)
+
         def keep(result: Result) -> None:
-            self._results.append(result)
+            self.results.append(result)
             on_result(result)
 
         complete = False
@@ -97,16 +106,26 @@ class Batch:
             if self._options.chain:
                 self._point_out_open_points()
         finally:
+            results = self._roll.settle(self.results)
+            members = self._roll.members
             summary = summarise(
                 self.plan,
-                self._results,
+                members,
+                results,
                 self._course,
                 started_at=started_at.isoformat(timespec="seconds"),
                 seconds=time.monotonic() - started,
                 complete=complete,
             )
-            ids = assignment_ids(self.plan, self._course)
-            self._store.write(GRADES, grades_csv(self.plan, self._results, ids))
+            named = [Named(student=one.person.student, assignment=one.assignment) for one in others]
+            summary = msgspec.structs.replace(
+                summary,
+                replaced=sorted(runner.replaced, key=lambda one: (one.student, one.assignment)),
+                only_these=named if self._only else [],
+                not_in_input=[] if self._only else named,
+            )
+            ids = assignment_ids(members, self._course)
+            self._store.write(GRADES, grades_csv(members, results, ids))
             self._store.write(SUMMARY, encode(summary))
         return summary
 

@@ -134,6 +134,7 @@ def _concerns(graded: Graded) -> list[Concern]:
         for kind, several in (
             ("grading failed", summary.grading_failed),
             ("not recognised", summary.unassigned),
+            ("report lost", summary.lost),
         )
         for one in several
     ]

@@ -6,6 +6,8 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
+from grader.report.model import Person
+
 SUMMARY_VERSION: Final = 1
 
 TaskStatus: TypeAlias = Literal["graded", "not-started", "not-gradable", "grading-failed"]
@@ -43,7 +45,15 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     duration_s: float = 0.0
     kept: bool = False
     """Whether an earlier run of the batch had graded it."""
+    outdated: bool = False
+    """Whether something else has been handed in since, which is still to be graded."""
     attempts: int = 1
+
+
+class Whose(Person, frozen=True, kw_only=True):
+    """A student of the class, and for which assignments these are the ids."""
+
+    assignments: list[str]
 
 
 class AssignmentSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,3 +136,13 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="
     copies: list[Copies] = []
     notes: list[Named]
     """What the platform said, and which attempt was taken."""
+    people: list[Whose] = []
+    """Who everybody is, as the platforms say; those of whom nothing but a name is known too."""
+    not_in_input: list[Named] = []
+    """Who is in the class by an earlier run, and was not in the input of this one."""
+    only_these: list[Named] = []
+    """Who was in the class before ``--only-these`` began it anew."""
+    replaced: list[Named] = []
+    """Whose earlier report said something else, and where it is kept."""
+    lost: list[Named] = []
+    """Whose report has been taken away, or damaged."""

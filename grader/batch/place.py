@@ -34,6 +34,8 @@ class HandIn(msgspec.Struct, frozen=True, kw_only=True):
     login: str = ""
     """The name that the student logs in by, where the platform writes it."""
     email: str = ""
+    platform: str = ""
+    """Whose id and login it is: the name of the layout that has found it."""
     assignment: str = ""
     """What the platform calls the assignment; empty where it does not say."""
     attempt: Attempt = ()
@@ -149,6 +151,7 @@ class Place:
 class Layout(Protocol):
     """A module of ``grader.batch.layouts``, which ``--layout`` calls by its file's name."""
 
+    __name__: str
     TITLE: str
     """What to call it, after "found"."""
     ORDER: int

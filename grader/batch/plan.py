@@ -8,20 +8,22 @@ import shutil
 import stat
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import msgspec
 
 from grader.batch.bugs import is_of_machine, reported
 from grader.batch.errors import BatchError
-from grader.batch.place import HandIn, Place, holds_code, normal
+from grader.batch.naming import Known, Names, person_of
+from grader.batch.place import HandIn, Place, holds_code
 from grader.batch.recognise import Found, read_path
 from grader.batch.times import UNKNOWN, When, when_handed_in
 from grader.course.loading import course_assignment
 from grader.course.model import Course, CourseError
 from grader.course.unreadable import is_unreadable
 from grader.report import safe
+from grader.report.model import Person
 from grader.report.words import count
 from grader.session.targets import assignments_of
 
@@ -31,8 +33,8 @@ MAX_NAME_BYTES = 120
 class Task(msgspec.Struct, kw_only=True):
     """One submission to grade for one assignment."""
 
-    students: list[str]
-    """Who handed it in; several for a group. No two students of a plan have one name."""
+    people: list[Person]
+    """Who handed it in; several for a group."""
     assignment: str
     submission: Path
     notes: list[str] = []
@@ -44,14 +46,23 @@ class Task(msgspec.Struct, kw_only=True):
     bug: str = ""
     """What the grader itself ran into when it looked at it, for those who mend it."""
 
+    @property
+    def students(self) -> list[str]:
+        """What its people are called; no two students of a class are called the same."""
+        return [person.student for person in self.people]
+
 
 class Unassigned(msgspec.Struct, kw_only=True):
     """What a student handed in for no assignment that can be told."""
 
-    student: str
+    person: Person
     message: str
     missing: bool = False
     """Whether there is nothing in it that could be graded."""
+
+    @property
+    def student(self) -> str:
+        return self.person.student
 
 
 class Plan(msgspec.Struct, kw_only=True):
@@ -86,13 +97,15 @@ def make_plan(
     assignment: str | None = None,
     pattern: str | None = None,
     layout: str | None = None,
+    known: Iterable[Known] = (),
     say: Callable[[str], None] = lambda _: None,
 ) -> Plan:
     """Find out who handed in what at ``paths``; zips and loose files are laid out in ``scratch``.
 
-    Only hand-ins for ``assignment`` are planned where it is given. ``say`` is told what is found as
-    it is, since many files take a while to be looked into. Raises BatchError for a path that is not
-    understood, CourseError for an assignment that there is not.
+    Only hand-ins for ``assignment`` are planned where it is given. Those who are ``known`` are
+    called what they were before. ``say`` is told what is found as it is, since many files take a
+    while to be looked into. Raises BatchError for a path that is not understood, CourseError for an
+    assignment that there is not.
     """
     wanted = None if assignment is None else course_assignment(course, assignment).id
     unpacked = scratch / "unpacked"
@@ -117,7 +130,7 @@ def make_plan(
         entries += _entries(found, source, course, place, scratch, wanted, plan)
     plan.left_out += place.outside
     entries = _last_attempts(_with_an_assignment(entries, plan))
-    _name(entries, plan)
+    _make_tasks(entries, plan, known)
     return plan
 
 
@@ -202,7 +215,7 @@ def _unassigned(hand_in: HandIn) -> Unassigned:
         if missing
         else "which assignment is it for? No name tells, and no definition either"
     )
-    return Unassigned(student=normal(hand_in.student), message=message, missing=missing)
+    return Unassigned(person=person_of(hand_in), message=message, missing=missing)
 
 
 def _with_an_assignment(entries: list[_Entry], plan: Plan) -> list[_Entry]:
@@ -214,8 +227,8 @@ def _with_an_assignment(entries: list[_Entry], plan: Plan) -> list[_Entry]:
     for entry in entries:
         if not entry.assignment:
             message = entry.bug or entry.refused or "it cannot be read"
-            student = normal(entry.hand_in.student)
-            plan.unassigned.append(Unassigned(student=student, message=message))
+            whose = person_of(entry.hand_in)
+            plan.unassigned.append(Unassigned(person=whose, message=message))
     return [entry for entry in entries if entry.assignment]
 
 
@@ -277,46 +290,31 @@ def _label(hand_in: HandIn) -> str:
     return ", ".join(safe.name(path.name) for path in hand_in.sources)
 
 
-def _name(entries: list[_Entry], plan: Plan) -> None:
+def _make_tasks(entries: list[_Entry], plan: Plan, known: Iterable[Known]) -> None:
     """Make tasks of entries: no two students with one name, and one task for a group's work."""
-    ids: dict[tuple[int, str, str], set[str]] = defaultdict(set)
-    for entry in entries:
-        ids[entry.source, entry.assignment, normal(entry.hand_in.student)].add(entry.hand_in.id)
-    shared = {name for (_, _, name), several in ids.items() if len(several) > 1}
-    for name in sorted(shared):
-        plan.collisions.append(f"Several students are called {name}; their ids tell them apart.")
-    taken: set[tuple[str, str]] = set()
+    coming = [(person_of(entry.hand_in), entry.assignment) for entry in entries]
+    names = Names(known, [*coming, *((one.person, "") for one in plan.unassigned)])
     tasks: dict[tuple[Path, str], Task] = {}
-    for entry in entries:
-        one = entry.hand_in
-        base = normal(one.student) or "nameless"
-        if base in shared and one.id:
-            base = f"{base} ({normal(one.id)})"
-        label, number = base, 1
-        while (label, entry.assignment) in taken:
-            number += 1
-            label = f"{base} [{number}]"
-        if number > 1:
-            plan.collisions.append(
-                f"{base} has handed in {entry.assignment} more than once, and nothing tells which "
-                f"counts: {_label(one)} is graded as {label}."
-            )
-        taken.add((label, entry.assignment))
+    for entry, (person, assignment) in zip(entries, coming, strict=True):
         task = tasks.setdefault(
-            (entry.submission, entry.assignment),
+            (entry.submission, assignment),
             Task(
-                students=[],
-                assignment=entry.assignment,
+                people=[],
+                assignment=assignment,
                 submission=entry.submission,
                 when=entry.when,
                 refused=entry.refused,
                 bug=entry.bug,
             ),
         )
-        task.students.append(label)
+        task.people.append(names.call(person, assignment))
         notes = map(safe.name, entry.notes)
         task.notes += [note for note in notes if note not in task.notes]
     plan.tasks = list(tasks.values())
+    plan.unassigned = [
+        msgspec.structs.replace(one, person=names.call(one.person, "")) for one in plan.unassigned
+    ]
+    plan.collisions = names.collisions
 
 
 def file_name(name: str) -> str:

@@ -12,6 +12,7 @@ import msgspec
 from grader.batch.errors import BatchError
 from grader.batch.model import Summary
 from grader.batch.plan import file_name
+from grader.report import safe
 from grader.report.files import ReportError, decode
 from grader.report.model import Report
 
@@ -59,8 +60,9 @@ def read_graded(folder: Path) -> Graded:
         ) from None
     except OSError as error:
         raise BatchError(f"{folder}: {error.strerror}") from None
-    listed = [row[0] for row in list(csv.reader(io.StringIO(rows)))[1:] if row]
     # A table's cell can differ from the name, to be safe in a spreadsheet; a file's name does not.
+    cells = {safe.cell(one.student): one.student for one in summary.people}
+    listed = [cells.get(row[0], row[0]) for row in list(csv.reader(io.StringIO(rows)))[1:] if row]
     by_file = {file_name(name): name for name in listed}
     entries, unreadable = [], []
     for path in sorted((folder / REPORTS).glob("*/*.json")):

@@ -145,6 +145,14 @@ def read_as(place: Place, name: str) -> Found:
         inner = inner.below(inner.folders[0])
 
 
+def _of_platform(hand_in: HandIn, layout: Layout) -> HandIn:
+    """``hand_in``, saying whose id it has; layouts made of others leave that as it is."""
+    if hand_in.platform or not (hand_in.id or hand_in.login or hand_in.email):
+        return hand_in
+    name = layout.__name__.rpartition(".")[2]
+    return msgspec.structs.replace(hand_in, platform=name)
+
+
 def is_of_platform(place: Place) -> bool:
     """Whether most of the place bears the signs of a platform's own layout."""
     best = _best(_candidates(place, of_platforms=True), place)
@@ -207,7 +215,7 @@ def _found(place: Place, one: _Candidate) -> Found:
     left_out = [*_left_out(place, one), *one.reading.left_out]
     return Found(
         layout=one.layout.TITLE,
-        hand_ins=one.reading.hand_ins,
+        hand_ins=[_of_platform(each, one.layout) for each in one.reading.hand_ins],
         left_out=list(dict.fromkeys(left_out)),
     )
 

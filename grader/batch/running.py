@@ -7,17 +7,19 @@ import queue
 import threading
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from grader.batch.bugs import is_of_machine, reported
 from grader.batch.errors import BatchError
 from grader.batch.lateness import judged
-from grader.batch.model import Misconception, Result
+from grader.batch.model import Misconception, Named, Result
 from grader.batch.plan import Task
 from grader.batch.pool import Lost, Pool, Seat
-from grader.batch.store import Keys, Store
+from grader.batch.store import Keys, Store, read_report
 from grader.course.model import Course, CourseError
 from grader.report.changes import why_not_run
 from grader.report.model import Report, Status
-from grader.report.words import has_score
+from grader.report.words import grade, has_score
 from grader.session.client import GradingError
 from grader.session.protocol import Job, Options
 from grader.session.targets import Target
@@ -42,6 +44,8 @@ class Runner:
         self._waiting: queue.SimpleQueue[Task] = queue.SimpleQueue()
         self._done: queue.SimpleQueue[Result | BaseException | None] = queue.SimpleQueue()
         self._stopping = False
+        self.replaced: list[Named] = []
+        """Whose earlier reports said something else, what they said, and where they are kept."""
 
     def stop(self) -> None:
         """Begin no further task; those that are being graded are finished."""
@@ -112,7 +116,9 @@ class Runner:
 
     def _failed(self, task: Task, message: str, *, attempts: int = 1) -> Result:
         with self._saving:
-            self._store.forget(task)
+            self._set_aside(task, None)
+            for student in task.students:
+                self._store.remove(student, task.assignment)
         return Result(
             students=task.students,
             assignment=task.assignment,
@@ -125,7 +131,8 @@ class Runner:
         key = self._keys.of(task)
         report = None if self._regrade else self._store.kept(task, key)
         if report is not None:
-            return result_of(task, self._judged(task, key, report), kept=True)
+            report = self._judged(task, key, report)
+            return result_of(task.students, task.assignment, report, kept=True)
         job, limits = self._job(task, key), self._course.assignments[task.assignment].limits
         failures, message = 0, ""
         while failures < MOST_ATTEMPTS:
@@ -140,17 +147,32 @@ class Runner:
                 message = str(lost)
                 continue
             report = self._judged(task, key, report, new=True)
-            return result_of(task, report, attempts=failures + 1)
+            return result_of(task.students, task.assignment, report, attempts=failures + 1)
         message = f"{failures} grading processes failed at it, the last so: {message}"
         return self._failed(task, message, attempts=failures)
 
     def _judged(self, task: Task, key: str, report: Report, *, new: bool = False) -> Report:
-        """The report with what being late costs, saved if it is new or a date has changed."""
-        found = judged(task, report, self._course)
+        """The report with whose it is and what being late costs, saved if that is new."""
+        whose = msgspec.structs.replace(report.submission, people=task.people)
+        found = judged(task, msgspec.structs.replace(report, submission=whose), self._course)
         if new or found != report:
             with self._saving:
+                if new:
+                    self._set_aside(task, found)
                 self._store.save(task, key, found)
         return found
+
+    def _set_aside(self, task: Task, new: Report | None) -> None:
+        """Keep the reports in whose place ``new`` comes, unless they say the same."""
+        for student in task.students:
+            before = read_report(self._store.path(student, task.assignment))
+            if before is None or (new is not None and _in_short(before) == _in_short(new)):
+                continue
+            name = self._store.set_aside(student, task.assignment)
+            message = f"{grade(before)} before, kept as {name}"
+            self.replaced.append(
+                Named(student=student, assignment=task.assignment, message=message)
+            )
 
     def _job(self, task: Task, key: str) -> Job:
         job = Target(
@@ -165,12 +187,18 @@ class Runner:
         return job
 
 
-def result_of(task: Task, report: Report, *, kept: bool = False, attempts: int = 1) -> Result:
+def _in_short(report: Report) -> tuple[object, ...]:
+    return report.status, report.final, report.submission.digest
+
+
+def result_of(
+    students: list[str], assignment: str, report: Report, *, kept: bool = False, attempts: int = 1
+) -> Result:
     """What a report says, in short."""
     statuses = {check.status for check in report.checks}
     return Result(
-        students=task.students,
-        assignment=task.assignment,
+        students=students,
+        assignment=assignment,
         title=report.assignment.title,
         status=report.status,
         earned=report.final.earned if has_score(report) else None,

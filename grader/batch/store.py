@@ -25,6 +25,8 @@ from grader.session.protocol import Options
 JOURNAL = "journal.jsonl"
 STATE = ".batch"
 SCRATCH = "scratch"
+EARLIER = "earlier"
+"""Where reports go that something else is in the place of; the digest in their names keeps all."""
 
 
 class _Line(msgspec.Struct, kw_only=True):
@@ -93,13 +95,10 @@ class Store:
         path = self.path(student, assignment)
         known = self._known.get(self._name(path))
         try:
-            data = path.read_bytes()
-            if known is None or hashlib.sha256(data).hexdigest() != known.digest:
-                return None
-            found = decode(data)
-        except (OSError, ReportError):
+            whole = known and hashlib.sha256(path.read_bytes()).hexdigest() == known.digest
+        except OSError:
             return None
-        return found if isinstance(found, Report) else None
+        return read_report(path) if whole else None
 
     def save(self, task: Task, key: str, report: Report) -> None:
         """Write the report for each of its students, then say so in the journal."""
@@ -128,12 +127,23 @@ class Store:
         path.write_bytes(pack_refusal(task.refused))
         return path
 
-    def forget(self, task: Task) -> None:
-        """Take away reports of an earlier state of a submission that now has none."""
-        for student in task.students:
-            path = self.path(student, task.assignment)
-            path.unlink(missing_ok=True)
-            self._known.pop(self._name(path), None)
+    def set_aside(self, student: str, assignment: str) -> str:
+        """Copy a student's report out of the way of another; returns where in the folder it is."""
+        path = self.path(student, assignment)
+        data = path.read_bytes()
+        digest = hashlib.sha256(data).hexdigest()[:12]
+        name = f"{EARLIER}/{assignment}/{path.stem}.{digest}.json"
+        (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(self.folder / name, data)
+        return name
+
+    def remove(self, student: str, assignment: str) -> None:
+        """Take away a student's report, if there is one; it is set aside first."""
+        path = self.path(student, assignment)
+        if path.exists():
+            self.set_aside(student, assignment)
+            path.unlink()
+        self._known.pop(self._name(path), None)
 
     def write(self, name: str, data: bytes) -> None:
         """Write a file of the folder, whole or not at all."""
@@ -147,6 +157,15 @@ class Store:
 
     def _name(self, path: Path) -> str:
         return os.path.relpath(path, self.folder)
+
+
+def read_report(path: Path) -> Report | None:
+    """The report that lies at ``path``, whoever has put it there; None if there is none."""
+    try:
+        found = decode(path.read_bytes())
+    except (OSError, ReportError):
+        return None
+    return found if isinstance(found, Report) else None
 
 
 class Keys:

@@ -8,6 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from statistics import mean, median
 
+import msgspec
+
 import grader
 from grader.batch.copies import copies
 from grader.batch.model import (
@@ -19,41 +21,65 @@ from grader.batch.model import (
     Named,
     Result,
     Summary,
+    Whose,
 )
 from grader.batch.plan import Plan
+from grader.batch.roll import LOST, MISSING, NOT_RECOGNISED, OPEN, Member
 from grader.course.model import Course
 from grader.report import safe
+from grader.report.model import Person
 from grader.report.words import count
 
+WHO = ("id", "login", "email")
 
-def grades_csv(plan: Plan, results: Sequence[Result], ids: Sequence[str]) -> bytes:
-    """A row for each student: name, points of each assignment in ``ids``, total, status.
 
-    A cell is empty where nothing was handed in or no score can be given; the status says which.
+def grades_csv(members: Sequence[Member], results: Sequence[Result], ids: Sequence[str]) -> bytes:
+    """A row for each student: name, points of each assignment in ``ids``, total, status, ids.
+
+    A cell is empty where nothing was handed in or no score can be given; the status says which. So
+    it is of an id, a login and an address that no platform has said.
     """
     points: dict[str, dict[str, int]] = defaultdict(dict)
     remarks: dict[str, dict[str, str]] = defaultdict(dict)
-    planned = [(name, task.assignment) for task in plan.tasks for name in task.students]
-    for student, assignment in planned:
-        remarks[student][assignment] = "open"
+    people: dict[str, dict[str, Person]] = defaultdict(dict)
+    for member in members:
+        student, assignment = member.place
+        people[student][assignment] = member.person
+        remark = remarks[student]
+        if member.status != MISSING:
+            remark[assignment] = member.status
     for result in results:
         for student in result.students:
-            remarks[student][result.assignment] = late(result) or result.status
+            remarks[student][result.assignment] = _remark(result)
             if result.earned is not None:
                 points[student][result.assignment] = result.earned
-    for one in plan.unassigned:
-        remark = remarks[one.student]
-        if not one.missing:
-            remark[""] = "not-recognised"
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["student", *ids, "total", "status"])
+    writer.writerow(["student", *ids, "total", "status", *WHO])
     for student in sorted(remarks, key=lambda name: (name.casefold(), name)):
         earned = points[student]
         cells = [earned.get(id, "") for id in ids]
         total = sum(earned.values()) if earned else ""
-        writer.writerow([safe.cell(student), *cells, total, _status(remarks[student], ids)])
+        order = [id for id in ("", *ids) if id in people[student]]
+        who = [
+            safe.cell(_said([(id, people[student][id]) for id in order], field)) for field in WHO
+        ]
+        writer.writerow([safe.cell(student), *cells, total, _status(remarks[student], ids), *who])
     return text.getvalue().encode("utf-8", "backslashreplace")
+
+
+def _remark(result: Result) -> str:
+    if result.outdated:
+        return "open, points of before"
+    return late(result) or result.status
+
+
+def _said(people: Sequence[tuple[str, Person]], field: str) -> str:
+    """What is said of a student; where it differs, for which assignment."""
+    found: dict[str, str] = {id: getattr(person, field) for id, person in people}
+    if len(set(found.values())) == 1:
+        return next(iter(found.values()))
+    return "; ".join(f"{id} {value}".strip() for id, value in found.items() if value)
 
 
 def late(result: Result) -> str:
@@ -73,6 +99,7 @@ def _status(remarks: dict[str, str], ids: Sequence[str]) -> str:
 
 def summarise(
     plan: Plan,
+    members: Sequence[Member],
     results: Sequence[Result],
     course: Course,
     *,
@@ -80,13 +107,16 @@ def summarise(
     seconds: float,
     complete: bool,
 ) -> Summary:
-    """The batch as a whole; ``results`` may be in the order in which they came."""
-    order = list(course.assignments)
+    """The class as a whole: its ``members``, and ``results`` of this run and of earlier ones.
+
+    ``plan`` is this run's. Results may be in the order in which they came.
+    """
+    order = assignment_ids(members, course)
     results = sorted(results, key=lambda one: (order.index(one.assignment), one.students))
-    statuses = [result.status for result in results]
+    statuses = [result.status for result in results if not result.outdated]
+    started = {(name, one.assignment) for one in results for name in one.students}
+    waiting = [one for one in members if one.status == OPEN and one.place not in started]
     fresh = [result.duration_s for result in results if not result.kept and result.duration_s]
-    students = {name for task in plan.tasks for name in task.students}
-    students |= {one.student for one in plan.unassigned}
     return Summary(
         course=course.title,
         grader=grader.__version__,
@@ -94,14 +124,14 @@ def summarise(
         complete=complete,
         found=plan.layouts,
         counts=Counts(
-            students=len(students),
-            submissions=len(plan.tasks),
+            students=len({member.person.student for member in members}),
+            submissions=len(results) + len(waiting),
             graded=statuses.count("graded"),
             not_started=statuses.count("not-started"),
             not_gradable=statuses.count("not-gradable"),
             grading_failed=statuses.count("grading-failed"),
-            open=len(plan.tasks) - len(results),
-            kept=sum(result.kept for result in results),
+            open=sum(result.outdated for result in results) + len(waiting),
+            kept=sum(result.kept and not result.outdated for result in results),
         ),
         durations=Durations(
             batch=round(seconds, 3),
@@ -109,15 +139,15 @@ def summarise(
             slowest=round(max(fresh), 3) if fresh else None,
         ),
         assignments=[
-            _of_assignment(id, title, [one for one in results if one.assignment == id])
-            for id, title in _titles(plan, course).items()
+            _of_assignment(id, course, [one for one in results if one.assignment == id])
+            for id in order
         ],
         misconceptions=_misconceptions(results),
         crashed=_named(one for one in results if one.crashed),
         timed_out=_named(one for one in results if one.timed_out),
         not_gradable=_named(one for one in results if one.status == "not-gradable"),
         grading_failed=_named(one for one in results if one.status == "grading-failed"),
-        unassigned=[Named(student=one.student, message=one.message) for one in plan.unassigned],
+        unassigned=[one.named for one in members if one.status in (NOT_RECOGNISED, MISSING)],
         late=[
             Named(student=name, assignment=result.assignment, message=late(result))
             for result in results
@@ -139,27 +169,38 @@ def summarise(
             for name in task.students
             for note in task.notes
         ],
+        people=_people(members),
+        lost=[one.named for one in members if one.status == LOST],
     )
 
 
-def assignment_ids(plan: Plan, course: Course) -> list[str]:
-    """The assignments that were handed in, in the course's order."""
-    return list(_titles(plan, course))
+def assignment_ids(members: Iterable[Member], course: Course) -> list[str]:
+    """The assignments that were handed in, in the course's order; then what it has no more."""
+    handed_in = {member.assignment for member in members if member.assignment}
+    return [id for id in course.assignments if id in handed_in] + sorted(
+        handed_in - course.assignments.keys()
+    )
 
 
-def _titles(plan: Plan, course: Course) -> dict[str, str]:
-    handed_in = {task.assignment for task in plan.tasks}
-    return {one.id: one.title for one in course.assignments.values() if one.id in handed_in}
+def _people(members: Sequence[Member]) -> list[Whose]:
+    """Each student, with what is said of them; several times where it differs by assignment."""
+    found: dict[tuple[str, ...], Whose] = {}
+    for member in members:
+        person = msgspec.structs.asdict(member.person)
+        one = found.setdefault(tuple(person.values()), Whose(**person, assignments=[]))
+        if member.assignment:
+            one.assignments.append(member.assignment)
+    return [found[key] for key in sorted(found)]
 
 
-def _of_assignment(id: str, title: str, results: list[Result]) -> AssignmentSummary:
+def _of_assignment(id: str, course: Course, results: list[Result]) -> AssignmentSummary:
     earned = [
         result.earned for result in results if result.earned is not None for _ in result.students
     ]
     possible = [result.possible for result in results if result.possible]
     return AssignmentSummary(
         id=id,
-        title=title,
+        title=course.assignments[id].title if id in course.assignments else _title(id, results),
         possible=max(possible) if possible else None,
         submissions=sum(len(result.students) for result in results),
         scored=len(earned),
@@ -168,6 +209,10 @@ def _of_assignment(id: str, title: str, results: list[Result]) -> AssignmentSumm
         lowest=min(earned) if earned else None,
         highest=max(earned) if earned else None,
     )
+
+
+def _title(id: str, results: list[Result]) -> str:
+    return next((result.title for result in results if result.title), id)
 
 
 def _misconceptions(results: Sequence[Result]) -> list[MisconceptionSummary]:

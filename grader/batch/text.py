@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from grader.batch.bugs import BUG
-from grader.batch.model import Counts, Summary
+from grader.batch.model import Counts, Named, Summary
+from grader.batch.store import EARLIER
 from grader.report.words import count
 
 MOST_SHOWN = 5
@@ -31,13 +32,18 @@ def lines(summary: Summary) -> Iterator[str]:
         ("Timed out", summary.timed_out),
         ("Does not run", summary.does_not_run),
         ("Late", summary.late),
+        ("Not in the input this time, kept", summary.not_in_input),
+        (f"Not in this class any more, reports are in {EARLIER}/", summary.only_these),
+        ("The report is gone or damaged, grade it again", summary.lost),
     ):
         if named:
-            names = ", ".join(f"{one.student} ({one.assignment})" for one in named[:MOST_SHOWN])
-            more = f" and {len(named) - MOST_SHOWN} more" if len(named) > MOST_SHOWN else ""
-            yield f"{title}: {names}{more}"
+            yield f"{title}: {_names(named)}"
     bugs = [one.message for one in summary.grading_failed if one.message.startswith(BUG)]
     yield from list(dict.fromkeys(bugs))[:MOST_SHOWN]
+    for old in summary.replaced[:MOST_SHOWN]:
+        yield f"Replaced: {old.student} ({old.assignment}), {old.message}"
+    if len(summary.replaced) > MOST_SHOWN:
+        yield f"and {len(summary.replaced) - MOST_SHOWN} more reports, as summary.json says"
     for alike in summary.copies[:MOST_SHOWN]:
         yield f"The same file, to the letter: {', '.join(alike.students)} ({alike.assignment})"
     if len(summary.copies) > MOST_SHOWN:
@@ -54,6 +60,15 @@ def left_out_words(names: Sequence[str]) -> str:
         f"others are graded. Rename {'it' if one else 'them'}, or say how the folder is laid out: "
         "--layout NAME (--layout list names them) or --pattern '{student}/{assignment}.py'."
     )
+
+
+def _names(named: Sequence[Named]) -> str:
+    names = [
+        f"{one.student} ({one.assignment})" if one.assignment else one.student
+        for one in named[:MOST_SHOWN]
+    ]
+    more = f" and {len(named) - MOST_SHOWN} more" if len(named) > MOST_SHOWN else ""
+    return ", ".join(names) + more
 
 
 def _counts(counts: Counts) -> str:

@@ -15,6 +15,7 @@ from grader.cli import options, output
 from grader.cli.errors import GradeError, InfrastructureError, complain, told
 
 if TYPE_CHECKING:
+    from grader.batch.api import Batch
     from grader.batch.model import Summary
     from grader.batch.plan import Plan
     from grader.batch.pool import Pool
@@ -71,6 +72,12 @@ def _list_layouts(ctx: click.Context, _: click.Parameter, name: str | None) -> s
     metavar="ADDRESS",
     help="Grade on the workers of this Dask scheduler, such as tcp://10.0.0.1:8786.",
 )
+@click.option(
+    "--only-these",
+    "only",
+    is_flag=True,
+    help="Begin the class in DIR anew with what is given; earlier reports of others are put aside.",
+)
 @click.option("--regrade", is_flag=True, help="Grade again what has not changed since.")
 @options.assignment
 @options.course
@@ -85,6 +92,7 @@ def command(
     jobs: int | None,
     scheduler: str | None,
     regrade: bool,
+    only: bool,
     assignment: str | None,
     course: str | None,
     how: Options,
@@ -94,8 +102,8 @@ def command(
     A PATH is a folder or zip as Moodle, Canvas, Gradescope, Blackboard, GitHub Classroom or
     nbgrader give it, a folder with a file or a folder for each student, or a file. What looks like
     a submission and is nobody's is left out and listed, and the exit code is 2. What has not
-    changed since the last time is kept. Ctrl-C finishes the submissions that are being graded; the
-    same command goes on from there.
+    changed since the last time is kept, and so is everybody else who was graded into DIR. Ctrl-C
+    finishes the submissions that are being graded; the same command goes on from there.
     """
     from grader.batch.api import Batch
     from grader.batch.errors import BatchError
@@ -113,6 +121,7 @@ def command(
                 assignment=assignment,
                 pattern=pattern,
                 layout=layout,
+                only=only,
                 say=complain,
             ) as batch,
             _pool(scheduler, loaded, jobs, how.isolate) as pool,
@@ -120,7 +129,7 @@ def command(
             _say_what_was_found(batch.plan)
             with _first_interrupt(batch.stop), output.batch_progress(batch.plan) as advance:
                 summary = batch.run(pool, regrade=regrade, on_result=advance)
-    _conclude(ctx, summary, destination)
+    _conclude(ctx, summary, destination, batch)
 
 
 def _course(paths: tuple[str, ...], course: str | None) -> Course:
@@ -177,7 +186,7 @@ def _first_interrupt(stop: Callable[[], None]) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _conclude(ctx: click.Context, summary: Summary, destination: str) -> None:
+def _conclude(ctx: click.Context, summary: Summary, destination: str, batch: Batch) -> None:
     from grader.batch.text import left_out_words, lines
     from grader.cli.main import EXIT_INTERRUPTED
     from grader.report import safe
@@ -195,9 +204,9 @@ def _conclude(ctx: click.Context, summary: Summary, destination: str) -> None:
             "The same command goes on from there."
         )
         ctx.exit(EXIT_INTERRUPTED)
-    failed = summary.counts.grading_failed
-    if failed and failed == summary.counts.submissions:
-        raise InfrastructureError(f"nothing could be graded. {summary.grading_failed[0].message}")
+    failed = [one.message for one in batch.results if one.status == "grading-failed"]
+    if failed and len(failed) == len(batch.plan.tasks):
+        raise InfrastructureError(f"nothing could be graded. {failed[0]}")
     if summary.left_out:
         raise GradeError(left_out_words(summary.left_out))
 

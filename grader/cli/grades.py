@@ -22,18 +22,24 @@ from grader.cli.errors import GradeError, complain
 @click.option(
     "--roster", required=True, metavar="FILE", help="The platform's own list of its students."
 )
+@click.option("--assignment", metavar="ID", help="Write the grades of this assignment alone.")
 @click.option(
     "--output", "destination", metavar="FILE", help="Where to write it (default: stdout)."
 )
 @click.pass_context
 def command(
-    ctx: click.Context, folder: str, platform: str, roster: str, destination: str | None
+    ctx: click.Context,
+    folder: str,
+    platform: str,
+    roster: str,
+    assignment: str | None,
+    destination: str | None,
 ) -> None:
     """Write the grades in DIR, which `grade batch` made, as a platform imports them.
 
-    The roster maps the names of submissions to people: by login, number or e-mail address, or else
-    by name. Whoever is not matched is listed, and so is a column whose maximum is another one on
-    the platform; the exit code is 1 then.
+    The roster maps students to people: by the id that the platform gave them, by login, by e-mail
+    address, or else by a name that only one of them has. Whoever is not matched is listed, and so
+    is a column whose maximum is another one on the platform; the exit code is 1 then.
     """
     from grader.batch.errors import BatchError
     from grader.batch.gradebooks import GRADEBOOKS
@@ -43,7 +49,7 @@ def command(
     place = destination or output.STANDARD
     output.check_destination(place)
     try:
-        grades = grades_for(GRADEBOOKS[platform], Path(folder), Path(roster))
+        grades = grades_for(GRADEBOOKS[platform], Path(folder), Path(roster), assignment=assignment)
     except BatchError as error:
         raise GradeError(str(error)) from None
     output.save(grades.table, place)

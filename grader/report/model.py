@@ -66,12 +66,28 @@ class FileInfo(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
 
 
+class Person(msgspec.Struct, frozen=True, kw_only=True):
+    """Who handed something in, as a platform's export says it; empty is what it does not say."""
+
+    student: str
+    """What a batch calls them, and nobody else of the same class."""
+    name: str
+    """As the platform writes it; often the student's own choice."""
+    platform: str = ""
+    """Whose ``id`` and ``login`` it is: ``canvas``, ``moodle``, ``gradescope``, ..."""
+    id: str = ""
+    login: str = ""
+    email: str = ""
+
+
 class SubmissionInfo(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     digest: str
     files: list[FileInfo] = []
     uses: list[str] = []
     """Ids of the earlier assignments whose files it imports."""
+    people: list[Person] = []
+    """Whose it is, of a group all members; only in an instructor's report of a batch."""
 
 
 class Location(msgspec.Struct, frozen=True, kw_only=True):
@@ -248,10 +264,11 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="r
         return self.sandbox.not_enforced if told else []
 
     def for_student(self) -> Report:
-        """What a student may see: no detail, output or time of hidden checks."""
+        """What a student may see: no detail, output or time of hidden checks, nobody's address."""
         return msgspec.structs.replace(
             self,
             audience=Audience.STUDENT,
+            submission=msgspec.structs.replace(self.submission, people=[]),
             checks=[check.for_student() for check in self.checks],
             duration_s=round(self.duration_s, 1),
         )

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import re
 
 import pytest
@@ -14,64 +11,7 @@ from grader.batch.gradebooks import GRADEBOOKS
 from grader.cli.grades import command
 from grader.cli.main import grade
 
-GRADES = {
-    "ada": {"scale": "6", "shift": "4"},
-    "Grace Hopper": {"scale": "0", "shift": ""},
-    "turingalan": {"scale": "3", "shift": "1"},
-}
-
-CANVAS = """\
-Student,ID,SIS User ID,SIS Login ID,Section,Scale and shift (4711),Final Score
-    Points Possible,,,,,6,(read only)
-"Lovelace, Ada",101,S1,ada,Section 1,,
-"Hopper, Grace",102,S2,ghopper,Section 1,,
-"Turing, Alan",103,S3,alan,Section 2,,
-"Noether, Emmy",104,S4,emmy,Section 2,,
-"Student, Test",105,,,Section 1,,
-"""
-MOODLE = """\
-First name,Last name,ID number,Email address
-Ada,Lovelace,S1,ada@example.org
-Grace,Hopper,S2,ghopper@example.org
-Alan,Turing,S3,alan@example.org
-"""
-BLACKBOARD = (
-    '"Last Name"\t"First Name"\t"Username"\t"Student ID"\t'
-    '"Scale and shift [Total Pts: 6 Score] |99"\n'
-    '"Lovelace"\t"Ada"\t"ada"\t"S1"\t""\n'
-    '"Hopper"\t"Grace"\t"ghopper"\t"S2"\t""\n'
-    '"Turing"\t"Alan"\t"alan"\t"S3"\t""\n'
-)
-
-
-@pytest.fixture
-def grades(tmp_path):
-    """Runs ``grade grades`` on a batch's folder with these grades."""
-
-    def run(platform, roster, points=GRADES, *options, encoding="utf-8"):
-        folder = tmp_path / "graded"
-        folder.mkdir(exist_ok=True)
-        text = io.StringIO()
-        writer = csv.writer(text)
-        writer.writerow(["student", "scale", "shift", "total", "status"])
-        for name, row in points.items():
-            writer.writerow([name, row["scale"], row["shift"], "", "graded"])
-        (folder / "grades.csv").write_text(text.getvalue(), "utf-8")
-        items = [
-            {"id": "scale", "title": "Scale and shift", "possible": 6},
-            {"id": "shift", "title": "Shift alone", "possible": 4},
-        ]
-        (folder / "summary.json").write_text(json.dumps({"assignments": items}))
-        path = tmp_path / "roster"
-        path.write_bytes(roster if isinstance(roster, bytes) else roster.encode(encoding))
-        words = ["grades", str(folder), "--for", platform, "--roster", str(path), *options]
-        return CliRunner().invoke(grade, words)
-
-    return run
-
-
-def rows(done):
-    return list(csv.reader(io.StringIO(done.stdout)))
+from .rosters import BLACKBOARD, CANVAS, GRADES, MOODLE, filled, person, points, rows
 
 
 def test_canvas(grades):
@@ -169,6 +109,7 @@ def test_an_identifier_decides_before_a_name(grades):
         ("moodle", "a,b\n1,2\n", "no column 'Email address'"),
         ("blackboard", "", "holds no table"),
         ("blackboard", b"\xff\xfe", "holds no table"),
+        ("moodle", b"PK\x03\x04" + bytes(40), "save it as CSV"),
     ],
 )
 def test_a_wrong_roster_is_explained(grades, platform, roster, said):
@@ -220,3 +161,75 @@ class TestOtherPoints:
         done = grades(platform, roster)
         assert done.exit_code == 0, done.stderr
         assert "Other points" not in done.stderr
+
+
+TWO_ANNS = """\
+Student,ID,SIS User ID,SIS Login ID,Section
+"Lee, Ann",101,S1,ann@example.org,1
+"Lee, Ann",102,S2,ann2@example.org,1
+"Ray, Bob",103,S3,bray,1
+"""
+
+
+class TestIds:
+    """What a platform says of a student decides before what the student can choose."""
+
+    @pytest.mark.parametrize(
+        ("platform", "field", "values"),
+        [
+            ("canvas", "id", ("102", "101")),
+            ("gradescope", "id", ("S2", "S1")),
+            ("gradescope", "email", ("ann2@example.org", "Ann@Example.org")),
+            ("classroom", "login", ("ann2@example.org", "ann@example.org")),
+        ],
+    )
+    def test_two_of_one_name_each_have_their_own(self, grades, platform, field, values):
+        people = [
+            person(student, platform, name="leeann", **{field: value})
+            for student, value in zip(("leeann", "leeann (x)"), values, strict=True)
+        ]
+        done = grades("canvas", TWO_ANNS, points("leeann", "leeann (x)"), people=people)
+        assert done.exit_code == 0, done.stderr
+        assert filled(done) == {"102": "1", "101": "2"}
+
+    @pytest.mark.parametrize(
+        "name", ["101", "S1", "ann@example.org", "ann", "bray", "Ray, Bob", "BOB RAY", "rayBob"]
+    )
+    def test_who_has_an_id_is_not_who_the_name_says(self, grades, name):
+        people = [person(name, "canvas", id="999"), person("bob", "canvas", id="103")]
+        done = grades("canvas", TWO_ANNS, points(name, "bob"), people=people)
+        assert done.exit_code == 1
+        assert filled(done) == {"103": "2"}
+        assert f"Not matched: {name}: has the id 999, which is not in the roster" in done.stderr
+
+    @pytest.mark.parametrize("platform", ["moodle", "gradescope", "classroom"])
+    @pytest.mark.parametrize("name", ["103", "S3", "bray"])
+    def test_nor_is_a_name_an_id_or_a_login(self, grades, platform, name):
+        people = [person(name, platform, id="999"), person("Bob Ray", platform, id="998")]
+        done = grades("canvas", TWO_ANNS, points(name, "Bob Ray"), people=people)
+        assert f"Not matched: {name}: is not in the roster" in done.stderr
+        assert filled(done) == {"103": "2"}
+
+    def test_an_id_of_another_platform_is_another_id(self, grades):
+        people = [person("Ann Lee", platform, id="103") for platform in ("moodle", "classroom")]
+        for one in people:
+            done = grades("canvas", TWO_ANNS, points("Ann Lee"), people=[one])
+            assert "Not matched: Ann Lee: fits 2 people of the roster" in done.stderr
+            assert filled(done) == {}
+
+    def test_whoever_has_the_name_loses_to_whoever_has_the_id(self, grades):
+        people = [person("Bob Ray", "moodle", id="7"), person("x", "canvas", id="103")]
+        done = grades("canvas", TWO_ANNS, points("Bob Ray", "x"), people=people)
+        assert filled(done) == {"103": "2"}
+        assert "Bob Ray: is by name the same person of the roster as x" in done.stderr
+
+    def test_ids_that_contradict_each_other_are_nobodys(self, grades):
+        people = [person("m", "gradescope", id="S1", email="ann2@example.org")]
+        done = grades("canvas", TWO_ANNS, points("m"), people=people)
+        assert filled(done) == {}
+        assert "Not matched: m: has an id, a login or an address of different people" in done.stderr
+
+    def test_names_that_a_table_writes_alike_keep_their_points(self, grades):
+        people = [person("=Bob", "canvas", id="103"), person("Ann", "canvas", id="101")]
+        graded = {"'=Bob": {"scale": "5", "shift": ""}, "Ann": {"scale": "4", "shift": ""}}
+        assert filled(grades("canvas", TWO_ANNS, graded, people=people)) == {"103": "5", "101": "4"}

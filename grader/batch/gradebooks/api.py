@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Mapping
+from collections import defaultdict
 from pathlib import Path
 
 import msgspec
 
-from grader.batch.api import GRADES, SUMMARY
 from grader.batch.errors import BatchError
-from grader.batch.gradebooks.gradebook import Gradebook, Row
+from grader.batch.gradebooks.gradebook import Gradebook
 from grader.batch.gradebooks.matching import Matching, match
-
-_MOST_BYTES = 64 * 1024 * 1024
+from grader.batch.gradebooks.roster import Row, read_bytes, read_table
+from grader.batch.model import Whose
+from grader.batch.reading import GRADES, SUMMARY
+from grader.report import safe
+from grader.report.model import Person
 
 
 class _Item(msgspec.Struct):
@@ -27,6 +27,7 @@ class _Summary(msgspec.Struct):
     """The part of ``summary.json`` that is needed here."""
 
     assignments: list[_Item]
+    people: list[Whose] = []
 
 
 class Grades(msgspec.Struct, kw_only=True):
@@ -38,68 +39,79 @@ class Grades(msgspec.Struct, kw_only=True):
     """Columns in which the platform has another maximum: their names, its points and ours."""
 
 
-def grades_for(gradebook: Gradebook, folder: Path, roster: Path) -> Grades:
+def grades_for(
+    gradebook: Gradebook, folder: Path, roster: Path, *, assignment: str | None = None
+) -> Grades:
     """The table to import, who is in it and who is not, and which columns have other points.
 
-    Raises BatchError where the folder is no batch's, or the roster lacks a column.
+    Of one ``assignment`` alone, if it is given. Raises BatchError where the folder is no batch's,
+    the roster lacks a column, or it is for one assignment and the batch has several.
     """
-    graded = {_unguarded(row["student"]): row for row in read_table(folder / GRADES)}
-    items = _items(folder / SUMMARY)
+    graded = read_table(folder / GRADES)
+    summary = _summary(folder / SUMMARY)
+    items = {
+        one.id: (one.title, one.possible)
+        for one in summary.assignments
+        if assignment in (None, one.id)
+    }
+    if assignment is not None and not items:
+        known = ", ".join(one.id for one in summary.assignments)
+        raise BatchError(f"{folder}: nothing was graded for {assignment!r}, only for {known}")
     rows = read_table(roster)
+    if gradebook.is_whole(rows) and len(items) > 1:
+        raise BatchError(
+            f"{roster}: is the worksheet of one assignment, and {folder} has several: say which by "
+            f"--assignment ID ({', '.join(items)})"
+        )
+    students = _students(graded, summary, assignment)
     people = gradebook.people(rows)
-    matching = match(list(graded), people, gradebook)
-    scores: list[tuple[Row, Mapping[str, str]]] = []
-    for student, number in sorted(matching.found.items(), key=lambda pair: pair[1]):
-        points = {id: graded[student].get(id) or "" for id in items}
-        scores.append((people[number], points))
+    matching = match(
+        {student: said for student, (_, said) in students.items()},
+        people,
+        gradebook,
+        gradebook.headings(rows),
+    )
     return Grades(
-        table=gradebook.render(rows, items, scores),
+        table=gradebook.render(
+            rows,
+            items,
+            [
+                (people[number], {id: students[student][0].get(id, "") for id in items})
+                for student, number in sorted(matching.found.items(), key=lambda pair: pair[1])
+            ],
+        ),
         matching=matching,
         other_points=gradebook.other_points(rows, items),
     )
 
 
-def _items(path: Path) -> dict[str, tuple[str, int | None]]:
+def _students(
+    graded: list[dict[str, str]], summary: _Summary, assignment: str | None
+) -> dict[str, tuple[Row, list[Person]]]:
+    """Each student's row of the table, and what is said of them; of one assignment those of it."""
+    said: dict[str, list[Whose]] = defaultdict(list)
+    labels = {}
+    for person in summary.people:
+        labels[safe.cell(person.student)] = person.student
+        said[person.student].append(person)
+    found: dict[str, tuple[Row, list[Person]]] = {}
+    for row in graded:
+        student = labels.get(row["student"]) or _unguarded(row["student"])
+        people: list[Person] = [
+            one for one in said[student] if assignment is None or assignment in one.assignments
+        ]
+        if not said[student]:
+            people = [Person(student=student, name=student)]
+        if people:
+            found[student] = row, people
+    return found
+
+
+def _summary(path: Path) -> _Summary:
     try:
-        summary = msgspec.json.decode(_read(path), type=_Summary)
+        return msgspec.json.decode(read_bytes(path), type=_Summary)
     except msgspec.DecodeError as error:
         raise BatchError(f"{path}: is not what `grade batch` writes ({error})") from None
-    return {one.id: (one.title, one.possible) for one in summary.assignments}
-
-
-def read_table(path: Path) -> list[dict[str, str]]:
-    """The rows of a CSV or tab-separated file, in UTF-8, UTF-16 or Windows-1252, by its head."""
-    data = _read(path)
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        encoding = "utf-16"
-    else:
-        encoding = "utf-8-sig" if _is_utf8(data) else "cp1252"
-    text = data.decode(encoding, "replace")
-    head = text.partition("\n")[0]
-    delimiter = max(",\t;", key=head.count)
-    rows = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, restval=""))
-    if not rows:
-        raise BatchError(f"{path}: holds no table; expected a head and a row for each student")
-    return [{name: row[name] for name in row if name is not None} for row in rows]
-
-
-def _is_utf8(data: bytes) -> bool:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _read(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            data = file.read(_MOST_BYTES + 1)
-    except OSError as error:
-        raise BatchError(f"{path}: cannot be read ({error.strerror})") from None
-    if len(data) > _MOST_BYTES:
-        raise BatchError(f"{path}: is larger than {_MOST_BYTES >> 20} MiB, which no table is")
-    return data
 
 
 def _unguarded(cell: str) -> str:

@@ -5,14 +5,22 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from grader.batch.errors import BatchError
+from grader.batch.gradebooks.roster import Row, normal, numbers
 
-Row = Mapping[str, str]
+Items = Mapping[str, tuple[str, int | None]]
+"""What was graded: titles and possible points, by id."""
+Headings = Mapping[str, str]
+"""What a roster calls its columns, by what they are called in English."""
 
 _NOTHING = re.compile(r"(?!)")
+
+
+def _no_headings(roster: Sequence[Row], found: Headings) -> Headings:
+    return {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,10 +32,14 @@ class Gradebook:
     """Where the instructor gets the roster from."""
     identity: tuple[str, ...]
     """Columns that say who somebody is; those that the roster has are written again."""
-    needed: tuple[str, ...]
-    """Of these, the ones without which nothing could be imported."""
-    identifiers: tuple[str, ...]
-    """Of these, the ones that are nobody else's."""
+    needed: tuple[tuple[str, ...], ...]
+    """Of these, the ones without which nothing could be imported: one of each."""
+    ids: Mapping[str, tuple[str, ...]]
+    """Of these, the ones that hold the ids of a platform: of its own, and of others."""
+    own_id: re.Pattern[str] = re.compile(r".*")
+    """Finds the platform's own id in the first of these cells."""
+    logins: tuple[str, ...] = ()
+    emails: tuple[str, ...] = ()
     names: tuple[tuple[str, ...], ...]
     """Of these, the ones that make up a name: a full one, or the first name and the last."""
     item: re.Pattern[str] = _NOTHING
@@ -37,25 +49,42 @@ class Gradebook:
     """The first cell of the row that holds what can be earned, if there is such a row."""
     no_people: re.Pattern[str] = _NOTHING
     """Matches the first cell of rows of the roster that are nobody."""
+    by_content: Callable[[Sequence[Row], Headings], Headings] = _no_headings
+    """Finds columns by what is in them, where headings are in a language of their own."""
+    whole: tuple[str, str] | None = None
+    """The columns of points and of their maximum, in a roster that is itself filled in and
+    imported, for one item."""
 
-    def columns(self, roster: Sequence[Row]) -> list[str]:
-        """The identity columns that ``roster`` has, as it spells them.
+    def headings(self, roster: Sequence[Row]) -> Headings:
+        """The columns of ``roster`` that mean something.
 
         Raises BatchError where one is missing that is needed.
         """
-        found = {name.casefold(): name for row in roster[:1] for name in row}
-        missing = [name for name in self.needed if name.casefold() not in found]
-        if missing:
-            raise BatchError(
-                f"the roster has no column {missing[0]!r}; for {self.name} it is {self.roster}"
-            )
-        return [found[name.casefold()] for name in self.identity if name.casefold() in found]
+        known = {normal(name): name for name in (*self.identity, *(self.whole or ()))}
+        found = {known[normal(name)]: name for name in roster[0] if normal(name) in known}
+        found |= self.by_content(roster, found)
+        for several in self.needed:
+            if not any(name in found for name in several):
+                wanted = " or ".join(map(repr, several))
+                raise BatchError(
+                    f"the roster has no column {wanted}; for {self.name} it is {self.roster}"
+                )
+        return found
 
-    def other_points(
-        self, roster: Sequence[Row], items: Mapping[str, tuple[str, int | None]]
-    ) -> list[tuple[str, float, int]]:
+    def columns(self, roster: Sequence[Row]) -> list[str]:
+        """The identity columns that ``roster`` has, as it spells them; raises as ``headings``."""
+        found = self.headings(roster)
+        return [found[name] for name in self.identity if name in found]
+
+    def is_whole(self, roster: Sequence[Row]) -> bool:
+        """Whether the roster itself is filled in; it has one column of points, for one item."""
+        found = self.headings(roster)
+        return self.whole is not None and all(name in found for name in self.whole)
+
+    def other_points(self, roster: Sequence[Row], items: Items) -> list[tuple[str, float, int]]:
         """Columns that the platform has with another maximum than ours: name, theirs and ours."""
         first = self.columns(roster)[0]
+        headings = self.headings(roster)
         said = next(
             (
                 row
@@ -64,34 +93,50 @@ class Gradebook:
             ),
             {},
         )
+        whole = self.is_whole(roster)
         found = []
         for id, (title, ours) in items.items():
             name = self._column(roster, id, title)
             match = self.item.fullmatch(name)
             given = said.get(name) or (match.groupdict().get("possible") if match else None)
-            theirs = _number(given or "")
-            if ours is not None and theirs is not None and theirs != ours:
-                found.append((name, theirs, ours))
+            if whole and self.whole:
+                name, given = headings[self.whole[0]], roster[0][headings[self.whole[1]]]
+            theirs = numbers(given or "")
+            if ours is not None and theirs and ours not in theirs:
+                found.append((name, theirs[0], ours))
         return found
 
     def people(self, roster: Sequence[Row]) -> list[Row]:
-        """The rows of ``roster`` that are students."""
-        first = self.columns(roster)[0]
-        return [row for row in roster if not self.no_people.fullmatch(row[first] or "")]
+        """The rows of ``roster`` that are students, each once."""
+        columns = self.columns(roster)
+        telling = [name for name in columns if normal(name) != "section"]
+        people: dict[tuple[str, ...], Row] = {}
+        for row in roster:
+            who = tuple(normal(row[name]) for name in telling)
+            if any(who) and not self.no_people.fullmatch(row[columns[0]]):
+                people.setdefault(who, row)
+        return list(people.values())
 
     def render(
         self,
         roster: Sequence[Row],
-        items: Mapping[str, tuple[str, int | None]],
+        items: Items,
         scores: Sequence[tuple[Row, Mapping[str, str]]],
     ) -> bytes:
         """The table: a row for each of ``scores``, a column for each of ``items``.
 
-        ``items`` are titles and possible points by id, ``scores`` people with points by id.
+        ``scores`` are people with points by id.
         """
-        columns = self.columns(roster)
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
+        if self.is_whole(roster) and self.whole:
+            (id,), points_column = items, self.headings(roster)[self.whole[0]]
+            writer.writerow(roster[0])
+            for row, points in scores:
+                filled = {**row, points_column: points[id] or row[points_column]}
+                writer.writerow(filled.values())
+            return text.getvalue().encode()
+        columns = self.columns(roster)
         writer.writerow([*columns, *(self._column(roster, id, items[id][0]) for id in items)])
         if self.possible is not None:
             empty = [""] * (len(columns) - 1)
@@ -104,12 +149,6 @@ class Gradebook:
         """The column that the platform has for such an item, or else the title."""
         for name in roster[0]:
             match = self.item.fullmatch(name)
-            if match and match["title"].casefold() in (title.casefold(), id.casefold()):
+            if match and normal(match["title"]) in (normal(title), normal(id)):
                 return name
         return title
-
-
-def _number(text: str) -> float | None:
-    """The number at the end of a cell such as ``10.00`` or ``up to 10``, if there is one."""
-    found = re.search(r"\d+(?:[.,]\d+)?$", text.strip())
-    return float(found[0].replace(",", ".")) if found else None
