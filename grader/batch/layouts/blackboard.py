@@ -17,7 +17,7 @@ ORDER = 40
 
 _DATE = r"\d{4}(?:-\d{1,2}){5}"
 # The file's own name, which comes last, may look like any of this: the first date is Blackboard's.
-_FILE = re.compile(rf"(.+?)_attempt_({_DATE})_(.+)")
+_FILE = re.compile(rf"(.+?)_attempt_({_DATE})_(.+)", re.DOTALL)
 _FROM_WHOM = re.compile(r"\ufeff?\s*Name:[ \t]*(.*?)[ \t]*\(([^()\n]+)\)[ \t]*(?:\n|\Z)")
 
 

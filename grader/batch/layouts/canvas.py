@@ -16,13 +16,15 @@ ORDER = 30
 # A name holds no number between underscores, so the first ones are Canvas's own.
 _NAMED = re.compile(
     r"(?P<student>.+?)_(?P<late>LATE_)?(?P<user>\d+)_(?:question_(?P<question>\d+)_)?"
-    r"(?P<file>\d+)_(?P<name>.+)"
+    r"(?P<file>\d+)_(?P<name>.+)",
+    re.DOTALL,
 )
 _ANONYMOUS = re.compile(
     r"(?P<student>anon_(?P<user>[A-Za-z0-9]+))_(?P<late>LATE_)?"
-    r"(?:question_(?P<question>\d+)_)?(?P<file>\d+)_(?P<name>.+)"
+    r"(?:question_(?P<question>\d+)_)?(?P<file>\d+)_(?P<name>.+)",
+    re.DOTALL,
 )
-_AGAIN = re.compile(r"(.+)-(\d{1,9})")
+_AGAIN = re.compile(r"(.+)-(\d{1,9})", re.DOTALL)
 
 
 class _File(msgspec.Struct):

@@ -11,7 +11,7 @@ from grader.batch.place import HandIn, Place, Reading
 TITLE = "files, one for each student"
 ORDER = 80
 
-_NUMBERED = re.compile(r"(.+?)(?:[ _]?\((\d{1,9})\)|-(?:Copy)?(\d{1,9}))")
+_NUMBERED = re.compile(r"(.+?)(?:[ _]?\((\d{1,9})\)|-(?:Copy)?(\d{1,9}))", re.DOTALL)
 
 
 def find(place: Place) -> Reading:

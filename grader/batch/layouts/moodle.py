@@ -14,8 +14,8 @@ ORDER = 20
 # In a folder's name the mark comes last, after whatever name a student has. In a file's name the
 # file's own name comes last, which may look like a mark: the first is Moodle's, which writes no
 # underscores into people's names.
-_FOLDER = re.compile(r"(.+)_(\d+)_assignsubmission_(file|onlinetext)_?")
-_FILE = re.compile(r"(.+?)_(\d+)_assignsubmission_file_(.+)")
+_FOLDER = re.compile(r"(.+)_(\d+)_assignsubmission_(file|onlinetext)_?", re.DOTALL)
+_FILE = re.compile(r"(.+?)_(\d+)_assignsubmission_file_(.+)", re.DOTALL)
 
 
 def find(place: Place) -> Reading:
