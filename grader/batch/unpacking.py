@@ -57,7 +57,7 @@ class _Entry(msgspec.Struct):
     def limit(self) -> int:
         """How much of it is of use; 0 for what is neither code nor a platform's own."""
         # The first two may be the class's own and a student's, whatever they are called.
-        if any(map(is_ignored, self.parts[2:])):
+        if any(is_ignored(part) and part != ".." for part in self.parts[2:]):
             return 0
         if self.parts[-1] == _METADATA:
             return _METADATA_BYTES
