@@ -18,7 +18,7 @@ _MACHINE = {
 
 
 def is_of_machine(error: Exception) -> bool:
-    """Whether it is a full disk or the like, which every other submission would meet too."""
+    """Whether it is a full disk or the like: no fault of one submission, or of its name."""
     return isinstance(error, OSError) and error.errno in _MACHINE
 
 

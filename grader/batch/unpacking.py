@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
 import os
 from collections import Counter
@@ -13,6 +12,7 @@ from typing import BinaryIO
 
 import msgspec
 
+from grader.batch.bugs import is_of_machine
 from grader.batch.errors import BatchError
 from grader.course import zips
 from grader.course.finding import MAX_BYTES
@@ -30,8 +30,6 @@ _LIMITS = MAX_BYTES | {".zip": MAX_ZIP_BYTES}
 _METADATA = "submission_metadata.yml"
 _TEXT_BYTES, _METADATA_BYTES = 1 << 20, 512 << 20
 _CLASH = "has the name of a folder or of another file. Rename it."
-_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE}
-"""What goes wrong with the machine, and not with one name."""
 
 
 class Unpacked(msgspec.Struct):
@@ -53,11 +51,14 @@ class _Entry(msgspec.Struct):
 
     @property
     def is_code(self) -> bool:
-        return self.suffix in _LIMITS
+        return self.limit > 0 and self.suffix in _LIMITS
 
     @property
     def limit(self) -> int:
         """How much of it is of use; 0 for what is neither code nor a platform's own."""
+        # The first two may be the class's own and a student's, whatever they are called.
+        if any(is_ignored(part) and part != ".." for part in self.parts[2:]):
+            return 0
         if self.parts[-1] == _METADATA:
             return _METADATA_BYTES
         return _TEXT_BYTES if self.suffix == ".txt" else _LIMITS.get(self.suffix, 0)
@@ -142,7 +143,7 @@ class _Unpacking:
             if reason:
                 path.touch()
         except OSError as error:
-            if error.errno in _DISK:
+            if is_of_machine(error):
                 raise
             reason = _CLASH
         if reason:
@@ -182,7 +183,7 @@ class _Unpacking:
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            if error.errno in _DISK:
+            if is_of_machine(error):
                 raise
             self._problem(entry, path, _CLASH)
 
