@@ -103,6 +103,18 @@ class Place:
             and entry.name.lower().endswith(SUFFIXES)
         ]
 
+    @cached_property
+    def others(self) -> list[Path]:
+        """All other files, which are no code: a student may have handed in nothing else."""
+        known = {path.name for path in self.files}
+        return [
+            Path(entry.path)
+            for entry in self._entries
+            if not _ignored(entry.name)
+            and entry.is_file(follow_symlinks=False)
+            and entry.name not in known
+        ]
+
     @property
     def entries(self) -> list[Path]:
         """The folders, and the files that may be code."""
@@ -176,6 +188,12 @@ def holds_code(path: Path) -> bool:
         return path.suffix.lower() in SUFFIXES
     except (OSError, ValueError, NotGradable):
         return path.suffix.lower() in SUFFIXES
+
+
+def code_or_all(files: dict[str, Path]) -> dict[str, Path]:
+    """Those of one student's files that may be code; all where none is, to be refused by name."""
+    code = {name: path for name, path in files.items() if name.lower().endswith(SUFFIXES)}
+    return code or files
 
 
 def normal(name: str) -> str:

@@ -424,6 +424,17 @@ class TestWhoHandedIn:
         plan = planned(folder, course, tmp_path)
         assert _students(plan) == {("ann", "scale"), ("ann", "shift"), ("bob", "scale")}
 
+    @pytest.mark.parametrize("layout", OF_FILES)
+    def test_who_handed_in_no_code_is_not_forgotten(self, course, tmp_path, layout):
+        trees = {student: {"scale.py": right(), "scale.pdf": ""} for student in HONEST}
+        OF_FILES[layout](tmp_path / "in", {**trees, "dee": {"scale.pdf": "", "notes.txt": ""}})
+        plan = planned(tmp_path / "in", course, tmp_path, assignment="scale")
+        assert {name.lower() for name, _ in _students(plan)} == {*HONEST, "dee"}
+        assert plan.left_out == []
+        for task in plan.tasks:
+            names = {path.suffix for path in task.submission.rglob("*")}
+            assert task.submission.suffix == ".py" or names == {".pdf", ".txt"}
+
     def test_nothing_to_grade_is_missing(self, batch, tmp_path):
         folder = write(
             tmp_path / "in", {"ann/scale.py": right(), "bob/scale.py": right(), "cem/a.txt": ""}

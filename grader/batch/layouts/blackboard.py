@@ -8,7 +8,7 @@ from collections.abc import Collection
 from datetime import datetime
 from pathlib import Path
 
-from grader.batch.place import HandIn, Place, Reading
+from grader.batch.place import HandIn, Place, Reading, code_or_all
 from grader.course.model import NotGradable
 from grader.course.tree import read_regular
 
@@ -24,7 +24,7 @@ _FROM_WHOM = re.compile(r"\ufeff?\s*Name:[ \t]*(.*?)[ \t]*\(([^()\n]+)\)[ \t]*(?
 def find(place: Place) -> Reading:
     """One for each attempt; the text file beside it says whose it is."""
     attempts: dict[tuple[str, str], dict[str, Path]] = defaultdict(dict)
-    for path in place.files:
+    for path in (*place.files, *place.others):
         if match := _FILE.fullmatch(path.name):
             attempts[match[1], match[2]][match[3]] = path
     names = {
@@ -46,7 +46,7 @@ def find(place: Place) -> Reading:
                 assignment=title,
                 attempt=tuple(map(int, date.split("-"))),
                 at=_moment(date),
-                files=files,
+                files=code_or_all(files),
             )
         )
     return Reading(hand_ins=found)

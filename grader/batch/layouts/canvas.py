@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from grader.batch.place import HandIn, Place, Reading
+from grader.batch.place import HandIn, Place, Reading, code_or_all
 
 TITLE = "a Canvas download (lastfirst_12345_67890_name.py)"
 ORDER = 30
@@ -40,7 +40,7 @@ def find(place: Place) -> Reading:
     """The newest of each student's files; a resubmission's have ``-1``, ``-2`` to their names."""
     files: dict[tuple[str, str], list[_File]] = defaultdict(list)
     late = set()
-    for path in place.files:
+    for path in (*place.files, *place.others):
         match = _ANONYMOUS.fullmatch(path.name) or _NAMED.fullmatch(path.name)
         if match is None:
             continue
@@ -56,7 +56,7 @@ def find(place: Place) -> Reading:
         for (student, user), found in files.items()
     ]
     signs = {file.path for found in files.values() for file in found}
-    return Reading(hand_ins=hand_ins, signs=frozenset(signs))
+    return Reading(hand_ins=hand_ins, signs=frozenset(signs.intersection(place.files)))
 
 
 def _newest(student: str, user: str, files: list[_File], late: bool) -> HandIn:
@@ -74,11 +74,13 @@ def _newest(student: str, user: str, files: list[_File], late: bool) -> HandIn:
     return HandIn(
         student=student,
         id=user,
-        files={
-            file.name
-            if names.count(file.name) == 1
-            else f"question_{file.question}/{file.name}": file.path
-            for file in taken.values()
-        },
+        files=code_or_all(
+            {
+                file.name
+                if names.count(file.name) == 1
+                else f"question_{file.question}/{file.name}": file.path
+                for file in taken.values()
+            }
+        ),
         notes=notes,
     )

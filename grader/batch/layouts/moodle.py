@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
-from grader.batch.place import HandIn, Place, Reading
+from grader.batch.place import HandIn, Place, Reading, code_or_all
 
 TITLE = "a Moodle download (Name_12345_assignsubmission_file)"
 ORDER = 20
@@ -32,12 +32,14 @@ def find(place: Place) -> Reading:
             else:
                 texts[who] = folder
     files: dict[tuple[str, str], dict[str, Path]] = defaultdict(dict)
-    for path in place.files:
+    for path in (*place.files, *place.others):
         if match := _FILE.fullmatch(path.name):
             signs.add(path)
             files[match[1], match[2]][match[3]] = path
     hand_ins = [*found.values()]
-    hand_ins += [HandIn(student=name, id=id, files=named) for (name, id), named in files.items()]
+    hand_ins += [
+        HandIn(student=name, id=id, files=code_or_all(named)) for (name, id), named in files.items()
+    ]
     hand_ins += [
         HandIn(
             student=name,
@@ -48,4 +50,4 @@ def find(place: Place) -> Reading:
         for (name, id), folder in texts.items()
         if (name, id) not in found and (name, id) not in files
     ]
-    return Reading(hand_ins=hand_ins, signs=frozenset(signs))
+    return Reading(hand_ins=hand_ins, signs=frozenset(signs.intersection(place.entries)))
