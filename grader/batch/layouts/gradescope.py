@@ -77,6 +77,8 @@ def _read(path: Path) -> dict[str, _Submitted]:
         if match := _SUBMISSION.fullmatch(line):
             current = found[match[1]] = _Submitted(number=int(match[2]))
             field = ""
+        elif line and not line.startswith((" ", "-")):
+            current = None
         elif current is None or (match := _FIELD.fullmatch(line)) is None:
             continue
         elif len(match[1]) == 2 and not match[2]:
