@@ -78,8 +78,8 @@ def _evidence(
         hits[1] |= index.get(("login", normal(person.login)), set())
         hits[2] |= index.get(("address", normal(person.email)), set())
         hits[3] |= _by_name(person, index)
-    sure = [rows for rows in hits[:3] if len(rows) == 1]
-    if len(set.union(*sure)) > 1 if sure else False:
+    sure = set[int]().union(*(rows for rows in hits[:3] if len(rows) == 1))
+    if len(sure) > 1:
         return 0, set(), "has an id, a login or an address of different people of the roster"
     level = next((level for level, rows in enumerate(hits) if rows), 3)
     return level, hits[level], ""
