@@ -14,7 +14,8 @@ import numpy
 import torch
 
 from grader.sandbox.messages import ForbiddenUse
-from grader.session.errors import CheckFailure, StudentError
+from grader.session.calls import was_written_to
+from grader.session.errors import CheckFailure, InputsChanged, StudentError
 
 FLOAT32 = (1e-4, 1e-5)
 """Relative and absolute tolerance for one layer in float32, and for any dtype above it."""
@@ -146,10 +147,14 @@ def assert_dtype(tensor: torch.Tensor, dtype: torch.dtype, what: str) -> None:
 
 
 def assert_unchanged(before: Mapping[str, torch.Tensor], after: Mapping[str, torch.Tensor]) -> None:
-    """Tensors that were passed in still hold what they held."""
+    """Tensors that were passed in still hold what they held.
+
+    Only this assertion makes a check lose its points for that: any other check that meets it is
+    run again without what was written.
+    """
     for name, tensor in before.items():
-        if not torch.equal(tensor, after[name]):
-            raise CheckFailure(
+        if was_written_to(after[name]) or not torch.equal(tensor, after[name]):
+            raise InputsChanged(
                 f"Your code wrote into its input {name}; the caller still needs what was there."
             )
 
