@@ -32,7 +32,6 @@ from grader.sandbox.tensors import DTYPES, NAMES, Packer, unpack
 from grader.session.errors import CheckFailure, student_error
 from grader.session.transport import Transport
 
-
 _KEPT_FROM = "kept_from_what_was_written"
 
 
