@@ -7,8 +7,11 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
+import msgspec
+
 from .model import Assignment, NotGradable
 from .notebook import read_notebook
+from .signatures import is_notebook, is_python, other_than_code
 from .source import MAX_TEXT_BYTES, Code, few, read_python
 from .tree import Tree, shown
 
@@ -55,10 +58,25 @@ def is_test(name: str) -> bool:
 
 
 def read_code(name: str, data: bytes, assignment: Assignment) -> Code:
-    """The code of a file of this name; raises ``NotGradable``, also where there is none."""
+    """The code of a file of this name; raises ``NotGradable``, also where there is none.
+
+    A notebook that is called ``.py``, and Python that is called ``.ipynb``, are read as what they
+    are, with a note.
+    """
     label = repr(shown(name))
+    if other := other_than_code(data):
+        raise NotGradable(
+            f"{label} is {other}, whatever its name says. Hand in your code, in a .py or .ipynb "
+            "file."
+        )
+    named_notebook = suffix_of(name) == ".ipynb"
+    notebook = named_notebook
+    if named_notebook and not data.lstrip().startswith(b"{"):
+        notebook = not is_python(data)
+    elif not named_notebook:
+        notebook = is_notebook(data)
     try:
-        if suffix_of(name) == ".ipynb":
+        if notebook:
             code = read_notebook(data, file=assignment.file) if data.strip() else Code(text="")
         else:
             code = read_python(data)
@@ -69,6 +87,10 @@ def read_code(name: str, data: bytes, assignment: Assignment) -> Code:
             f"{label} holds more than {MAX_TEXT_BYTES >> 20} MiB of code. "
             "Leave out what is not part of your answer."
         )
+    if notebook is not named_notebook:
+        kind = "a notebook" if notebook else "Python, and no notebook"
+        note = f"{label} is {kind}, whatever its name says, and was read as that."
+        code = msgspec.structs.replace(code, notes=[note, *code.notes])
     return code
 
 

@@ -2,6 +2,9 @@
 
 Some of torch's functions import it when they are first called, only to have it leave them alone. A
 process that takes torch from here, before anything else has imported it, has them as they are.
+
+A student's code that compiles itself is run as it is written: a compiler needs a minute, a folder
+to write to and programs to run, and changes no result.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-__all__ = ["import_the_compiler", "torch"]
+__all__ = ["COMPILERS", "import_the_compiler", "leave_compiling_out", "take_skipped", "torch"]
 
 _NAME = "torch._compile"
 F = TypeVar("F", bound=Callable[..., Any])
@@ -47,6 +50,49 @@ import torch  # noqa: E402
 if _NAME in sys.modules:
     # The import system does that only for what it has loaded itself.
     vars(torch)["_compile"] = sys.modules[_NAME]
+
+
+COMPILERS = (
+    "torch.compile",
+    "torch.compiler.compile",
+    "torch.jit.script",
+    "torch.jit.trace",
+    "torch.jit.trace_module",
+    "torch.jit.freeze",
+    "torch.jit.optimize_for_inference",
+    "torch.nn.Module.compile",
+)
+"""What takes a function or a module, and gives it back compiled; the last does so in its place."""
+
+_skipped: dict[str, None] = {}
+
+
+def leave_compiling_out() -> None:
+    """Have each of ``COMPILERS`` give back what it is given, in this process from now on."""
+    for name in COMPILERS:
+        *path, last = name.split(".")[1:]
+        owner: Any = torch
+        for part in path:
+            owner = getattr(owner, part, None)
+        if hasattr(owner, last):
+            setattr(owner, last, _giving_back(name))
+
+
+def take_skipped() -> list[str]:
+    """Which of them were asked for since the last time."""
+    names = list(_skipped)
+    _skipped.clear()
+    return names
+
+
+def _giving_back(name: str) -> Callable[..., Any]:
+    def give_back(*given: Any, **options: Any) -> Any:
+        _skipped[name] = None
+        named = [options[key] for key in ("model", "obj", "func", "mod") if key in options]
+        (thing, *_) = (*given, *named, None)
+        return thing if thing is not None else lambda decorated: decorated
+
+    return give_back
 
 
 def import_the_compiler() -> None:

@@ -7,7 +7,6 @@ the caller's own process. Either way the same requests give the same replies.
 from __future__ import annotations
 
 import builtins
-import contextlib
 import inspect
 import random
 import sys
@@ -20,7 +19,7 @@ from typing import Any
 
 import torch
 
-from grader.sandbox import loading
+from grader.sandbox import eager, loading
 from grader.sandbox.binding import CannotBind, bind
 from grader.sandbox.forbidden import find_forbidden
 from grader.sandbox.keeping import keeps_nothing
@@ -52,6 +51,7 @@ from grader.sandbox.messages import (
     Unusable,
 )
 from grader.sandbox.objects import ObjectTable, Outgoing, incoming, sendable
+from grader.sandbox.settings import Settings
 from grader.sandbox.tensors import DTYPES, Packer, UnusableTensor, raw_bytes, unpack
 from grader.sandbox.training import fit
 from grader.sandbox.tripwire import Tripwire
@@ -78,6 +78,7 @@ class Executor:
         self._calls: OrderedDict[int, _Call] = OrderedDict()
         self._call_number = 0
         self._tripwire = Tripwire([])
+        self._settings = Settings() if own_process else None
         self._handlers: dict[type, Callable[..., tuple[Reply, bytes | bytearray]]] = {
             Load: self._load,
             Analyse: self._analyse,
@@ -101,6 +102,8 @@ class Executor:
         """Carry out one request; never raises for what the student's code does."""
         reply, blob = self._handle(request, blob)
         reply.tripped = self._tripwire.take()
+        if self._own_process:
+            reply.tripped += eager.take_skipped()
         return reply, blob
 
     def _handle(self, request: Request, blob: bytes | bytearray) -> tuple[Reply, bytes | bytearray]:
@@ -125,6 +128,7 @@ class Executor:
         self._directory = str(Path(request.path).parent)
         if self._own_process:
             self._tripwire = Tripwire(request.forbidden)
+        seed = torch.default_generator.initial_seed()
         try:
             module = loading.load(
                 request.path, request.module, definitions_only=request.definitions_only
@@ -134,6 +138,9 @@ class Executor:
                 return self._refused(error, request.path), b""
             raise
         self._module = module
+        changed = [] if self._settings is None else self._settings.restore()
+        if (now := torch.default_generator.initial_seed()) != seed:
+            changed.append(f"sets the seed of torch's random numbers to {now}")
         exports = {
             name: _kind(getattr(module, name)) for name in request.exports if hasattr(module, name)
         }
@@ -142,10 +149,15 @@ class Executor:
             for name, thing in list(vars(module).items())
             if isinstance(thing, type | types.FunctionType) and thing.__module__ == request.module
         ]
-        contained = not request.definitions_only or loading.self_contained(
-            Path(request.path).read_text("utf-8")
+        source = Path(request.path).read_text("utf-8")
+        reply = Loaded(
+            exports=exports,
+            defined=defined[:200],
+            elsewhere=loading.defined_elsewhere(source, set(request.exports) - exports.keys()),
+            self_contained=not request.definitions_only or loading.self_contained(source),
+            changed=[sendable(words) for words in changed],
         )
-        return Loaded(exports=exports, defined=defined[:200], self_contained=contained), b""
+        return reply, b""
 
     def _analyse(self, request: Analyse, blob: bytes) -> tuple[Reply, bytes]:
         self._directory = str(Path(request.path).parent)
@@ -161,13 +173,14 @@ class Executor:
     def _begin_check(self, request: BeginCheck, blob: bytes) -> tuple[Reply, bytes]:
         self._objects.clear()
         self._calls.clear()
+        if self._settings is not None:
+            self._settings.restore()
         # torch.manual_seed also seeds accelerators that are not there, which takes a millisecond.
         torch.default_generator.manual_seed(request.seed)
         if self._own_process:
             random.seed(request.seed)
             if (numpy := sys.modules.get("numpy")) is not None:
                 numpy.random.seed(request.seed % 2**32)
-            _restore_torch()
         return Done(), b""
 
     # -- calls --------------------------------------------------------------------------------
@@ -350,25 +363,6 @@ class Executor:
                 line = summary.lineno or 0
                 return Frame(file=Path(summary.filename).name, line=line, text=text)
         return None
-
-
-def _restore_torch() -> None:
-    """Undo what a file may have set for the whole process when it was imported.
-
-    Each setting is looked at first: some setters import large parts of torch.
-    """
-    if torch.get_default_dtype() is not torch.float32:
-        torch.set_default_dtype(torch.float32)
-    if not torch.is_grad_enabled():
-        torch.set_grad_enabled(True)
-    if torch.get_num_threads() != 1:
-        torch.set_num_threads(1)
-    with contextlib.suppress(AttributeError):  # torch 2.6 has it when the default was put back
-        if torch.get_default_device().type != "cpu":
-            torch.set_default_device(None)
-            del torch._GLOBAL_DEVICE_CONTEXT.device_context
-    if torch.are_deterministic_algorithms_enabled():
-        torch.use_deterministic_algorithms(False)
 
 
 class _Call:

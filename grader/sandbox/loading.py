@@ -8,7 +8,8 @@ import symtable
 import sys
 import types
 import warnings
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NoReturn
 
@@ -171,6 +172,30 @@ def defined_names(source: str) -> list[str]:
         for node in ast.parse(source).body
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
     ]
+
+
+def defined_elsewhere(source: str, names: Collection[str]) -> dict[str, str]:
+    """Where functions and classes of these names are defined, but not for others to use.
+
+    Within the outermost ``class X`` or ``function f``, or in ``main``: under ``if __name__ ==
+    "__main__"``. Of several places the first counts.
+    """
+    found: dict[str, str] = {}
+    pending: deque[tuple[ast.AST, str]] = deque([(ast.parse(source), "")] if names else [])
+    while pending:
+        node, place = pending.popleft()
+        if isinstance(node, _DEFINITIONS):
+            if place and node.name in names:
+                found.setdefault(node.name, place)
+            kind = "class" if isinstance(node, ast.ClassDef) else "function"
+            place = place or f"{kind} {node.name[:200]}"
+        elif isinstance(node, ast.stmt) and imported_part(node) != [node]:
+            place = place or "main"
+        pending += [(child, place) for child in ast.iter_child_nodes(node)]
+    return found
+
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def imported_part(statement: ast.stmt) -> list[ast.stmt]:

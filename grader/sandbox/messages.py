@@ -217,7 +217,7 @@ class FromWorker(Message, kw_only=True):
     """What every reply has."""
 
     tripped: list[str] = []
-    """What the assignment forbids and ran since the last reply, as far as the worker noticed."""
+    """What ran since the last reply, as far as was noticed: what is forbidden, and compilers."""
 
 
 class Gap(Message):
@@ -262,8 +262,12 @@ class Loaded(FromWorker):
 
     exports: dict[str, str]
     defined: list[str]
+    elsewhere: dict[str, str] = {}
+    """Of the exports that are not there, where the file defines them: see ``loading``."""
     self_contained: bool = True
     """Whether the file's definitions use nothing that its other statements make."""
+    changed: list[str] = []
+    """What it set for its whole process, and was put back: as verbs that follow ``your file``."""
 
 
 class ForbiddenUse(Message):

@@ -22,6 +22,7 @@ CLEAN_ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
+    "TORCHDYNAMO_DISABLE": "1",
 }
 """All that the processes near student code see of the environment."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bdb
+import code
 import contextlib
 import os
 import socket
@@ -9,11 +11,11 @@ import sys
 import tempfile
 import types
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import NoReturn, TypeAlias
 
 import msgspec
 
-from grader.sandbox import frames, probes
+from grader.sandbox import eager, frames, probes, settings
 from grader.sandbox.commands import Spawn
 from grader.sandbox.confine import Prepared, confine
 from grader.sandbox.eager import torch
@@ -40,6 +42,7 @@ def warm_up() -> None:
     with contextlib.suppress(OSError):
         tempfile.gettempdir()
     _import_what_makes_a_folder()
+    settings.readable()
 
 
 def _import_what_makes_a_folder() -> None:
@@ -82,6 +85,8 @@ def enter(directory: str) -> None:
     # torch's compiler asks for a folder as soon as it is imported, and elsewhere it may make none.
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = directory
     _leave_checking_to_others()
+    eager.leave_compiling_out()
+    _wait_for_nobody()
     for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         stream = open(  # noqa: SIM115
             number, mode, encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False
@@ -111,6 +116,17 @@ def serve(sock: socket.socket) -> None:
             frames.send(sock, reply, data)
         except frames.TooLarge:
             frames.send(sock, Unusable(problem="more than this grader accepts"))
+
+
+def _wait_for_nobody() -> None:
+    """Have debuggers raise what ``input`` does, at the line that begins one."""
+
+    def refuse(*_: object, **__: object) -> NoReturn:
+        raise EOFError("EOF when reading a line")
+
+    sys.breakpointhook = refuse
+    vars(bdb)["Bdb"].set_trace = refuse
+    vars(code)["InteractiveConsole"].interact = refuse
 
 
 def _leave_checking_to_others() -> None:

@@ -14,7 +14,8 @@ import numpy
 import torch
 
 from grader.sandbox.messages import ForbiddenUse
-from grader.session.errors import CheckFailure, StudentError
+from grader.session.calls import was_written_to
+from grader.session.errors import CheckFailure, InputsChanged, StudentError
 
 FLOAT32 = (1e-4, 1e-5)
 """Relative and absolute tolerance for one layer in float32, and for any dtype above it."""
@@ -109,8 +110,13 @@ def assert_close(
     *,
     message: str | None = None,
     tol: tuple[float, float] | None = None,
+    equal_nan: bool = False,
 ) -> None:
-    """``actual`` equals ``expected`` within tolerance (relative, absolute); NaN never does."""
+    """``actual`` equals ``expected`` within tolerance (relative, absolute).
+
+    Where infinity is expected, the same infinity has to be, and nowhere else. NaN equals nothing;
+    with ``equal_nan`` it has to be where NaN is expected, and nowhere else.
+    """
     if actual.shape != expected.shape:
         raise CheckFailure(
             message or f"The shape of your {what} is not the expected one.",
@@ -119,12 +125,16 @@ def assert_close(
     relative, absolute = tol or tolerance(actual.dtype)
     mine, theirs = actual.detach().double(), expected.detach().double()
     allowed = absolute + relative * theirs.abs()
-    wrong = ~((mine - theirs).abs() <= allowed)
+    gap = (mine - theirs).abs().nan_to_num(nan=torch.inf)
+    same = torch.where(theirs.isfinite(), gap <= allowed, mine == theirs)
+    if equal_nan:
+        same |= mine.isnan() & theirs.isnan()
+    wrong = ~same
     if not bool(wrong.any()):
         return
-    if bool(torch.isnan(mine).any()):
+    if bool((wrong & mine.isnan()).any()):
         raise CheckFailure(f"There is NaN (not a number) in your {what}.")
-    worst = torch.where(wrong, (mine - theirs).abs(), 0.0).flatten().argmax()
+    worst = torch.where(wrong, gap, -1.0).flatten().argmax()
     # torch.unravel_index would import sympy, half a second's worth.
     place = tuple(int(i) for i in numpy.unravel_index(int(worst), tuple(mine.shape)))
     share = f"{int(wrong.sum())} of {wrong.numel()}"
@@ -146,10 +156,14 @@ def assert_dtype(tensor: torch.Tensor, dtype: torch.dtype, what: str) -> None:
 
 
 def assert_unchanged(before: Mapping[str, torch.Tensor], after: Mapping[str, torch.Tensor]) -> None:
-    """Tensors that were passed in still hold what they held."""
+    """Tensors that were passed in still hold what they held.
+
+    Only this assertion makes a check lose its points for that: any other check that meets it is
+    run again without what was written.
+    """
     for name, tensor in before.items():
-        if not torch.equal(tensor, after[name]):
-            raise CheckFailure(
+        if was_written_to(after[name]) or not torch.equal(tensor, after[name]):
+            raise InputsChanged(
                 f"Your code wrote into its input {name}; the caller still needs what was there."
             )
 

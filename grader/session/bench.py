@@ -60,9 +60,17 @@ class Bench:
 
     def attribute(self, error: BaseException | None) -> BaseException | None:
         """What really ended a check: inputs that the student spoilt are no fault of a reference."""
-        if isinstance(error, GraderFault) and self.wrote_inputs:
+        if isinstance(error, GraderFault) and self._wrote_inputs:
             return CheckFailure("Your code writes into its inputs, which spoils them for others.")
         return error
+
+    def has_spoilt(self, outcome: Outcome) -> bool:
+        """Whether a check has to be run again with its inputs closed, to say what it is to say.
+
+        The next call would have had other inputs, and what is expected is often made from them: so
+        that this can fail a check of something else, and also make one easier.
+        """
+        return self._wrote_inputs and not outcome.inputs_changed
 
     @cached_property
     def reference(self) -> Student:
@@ -92,9 +100,10 @@ class Bench:
         return []
 
     @property
-    def wrote_inputs(self) -> bool:
-        """Whether the student's code has written into its inputs during this check."""
-        return self._transport.input_writes > self._writes_before
+    def _wrote_inputs(self) -> bool:
+        """Whether the student's code has written into inputs of this check, which were open."""
+        writes = self._transport.input_writes - self._writes_before
+        return writes > 0 and not self._transport.inputs_closed
 
     @contextlib.contextmanager
     def inputs_closed(self) -> Iterator[None]:

@@ -32,6 +32,13 @@ from grader.sandbox.tensors import DTYPES, NAMES, Packer, unpack
 from grader.session.errors import CheckFailure, student_error
 from grader.session.transport import Transport
 
+_KEPT_FROM = "kept_from_what_was_written"
+
+
+def was_written_to(tensor: torch.Tensor) -> bool:
+    """Whether a student's call wrote into ``tensor``, and that was kept from it."""
+    return getattr(tensor, _KEPT_FROM, False)
+
 
 class Owner(Protocol):
     """A module whose parameters take part in a call."""
@@ -183,15 +190,19 @@ class Exchange:
         return found
 
     def _write_back(self, changed: dict[int, int]) -> None:
-        """What the call wrote into its inputs is seen in the caller's tensors, as ever."""
+        """What the call wrote into its inputs is seen in the caller's tensors, as ever.
+
+        Where inputs are closed, it is only noted of them.
+        """
         self._transport.input_writes += bool(changed)
-        if self._transport.inputs_closed:
-            return
         by_index = dict(self._inputs.values())
         for index, new in changed.items():
             mine, written = by_index.get(index), _index(self.tensors, new)
             if mine is None or (mine.dtype, mine.device) != (written.dtype, written.device):
                 raise ProtocolError("it wrote into an input that was not passed")
+            if self._transport.inputs_closed:
+                setattr(mine, _KEPT_FROM, True)
+                continue
             with torch.no_grad():
                 if mine.shape == written.shape:
                     mine.copy_(written)

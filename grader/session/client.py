@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import subprocess
 import tempfile
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from types import TracebackType
 
 import msgspec
@@ -43,10 +45,15 @@ class GradingProcess:
     """A warm process that grades one job after another.
 
     As a context manager it is ended on exit. It takes about as long to start as torch to import.
+    An answer has no mark of its job: so a second job at the same time is refused, and so is any
+    job after one whose answer was not read to its end, and one from a fork of this process.
     """
 
     def __init__(self, *, isolate: bool = False) -> None:
         """With ``isolate`` submissions do not even see what files exist, or nothing is graded."""
+        self._owner = os.getpid()
+        self._at_work = threading.Lock()
+        self._unread = False
         self._staging = Staging()
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115
         arguments = [str(self._staging.path), *(["isolate"] if isolate else [])]
@@ -90,8 +97,8 @@ class GradingProcess:
     ) -> Report:
         """Grade one job; the report is an instructor's.
 
-        Raises GradingError, also after ``most_silent`` seconds without any word, when the process
-        is of no more use.
+        Raises GradingError, also after ``most_silent`` seconds without any word. A process whose
+        answer was not waited for is of no more use.
         """
         blob = self._answer(job, on_progress, most_silent)
         return msgspec.json.decode(blob, type=Report)
@@ -107,34 +114,64 @@ class GradingProcess:
         on_progress: Callable[[Progress], None] = lambda _: None,
         most_silent: float | None = None,
     ) -> bytes | bytearray:
-        self._socket.settimeout(most_silent)
+        with self._alone():
+            self._socket.settimeout(most_silent)
+            try:
+                event, blob = self._exchange(job, on_progress)
+            except TimeoutError:
+                raise GradingError(f"no word came from it for {most_silent:g} s") from None
+            except (EOFError, OSError, ProtocolError):
+                raise GradingError(f"the grading process ended.{self._last_words()}") from None
+        if isinstance(event, Fault):
+            raise GradingError(
+                event.message, wrong_course=event.wrong_course, for_every_job=event.for_every_job
+            )
+        return blob
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep others out until the answer of one job is read; raises GradingError."""
+        if os.getpid() != self._owner:
+            raise GradingError("a grading process cannot be used by a fork of who started it")
+        if not self._at_work.acquire(blocking=False):
+            raise GradingError("the grading process is at work on another job")
         try:
-            frames.send(self._socket, job)
-            while True:
-                event, blob = frames.receive(self._socket, _events)
-                match event:
-                    case Progress():
-                        on_progress(event)
-                    case Graded():
-                        return blob
-                    case Fault():
-                        raise GradingError(
-                            event.message,
-                            wrong_course=event.wrong_course,
-                            for_every_job=event.for_every_job,
-                        )
-        except TimeoutError:
-            raise GradingError(f"no word came from it for {most_silent:g} s") from None
-        except (EOFError, OSError, ProtocolError):
-            raise GradingError(f"the grading process ended.{self._last_words()}") from None
+            if self._unread:
+                raise GradingError("an answer is under way that nobody waited for")
+            yield
+        finally:
+            self._at_work.release()
+
+    def _exchange(
+        self, job: Job, on_progress: Callable[[Progress], None]
+    ) -> tuple[Graded | Fault, bytes | bytearray]:
+        """Send a job and read up to its answer; whatever is raised leaves that unread."""
+        self._unread = True
+        frames.send(self._socket, job)
+        while True:
+            event, blob = frames.receive(self._socket, _events)
+            if not isinstance(event, Progress):
+                self._unread = False
+                return event, blob
+            on_progress(event)
+
+    @property
+    def usable(self) -> bool:
+        """Whether no answer is left unread, as far as this side knows."""
+        return not self._unread
 
     def kill(self) -> None:
         """End the process, from any thread; whoever waits for a report gets a GradingError."""
         self._process.kill()
 
     def close(self) -> None:
-        """End the process; whatever it was doing is lost."""
+        """End the process; whatever it was doing is lost. A fork of its owner just lets go."""
         self._socket.close()
+        if os.getpid() != self._owner:
+            self._process.returncode = 0  # not ours to wait for
+            os.close(self._staging.descriptor)
+            self._errors.close()
+            return
         self._process.kill()
         self._process.wait()
         if self._process.stdin is not None:

@@ -27,6 +27,10 @@ class CheckFailure(AssertionError):
         self.detail = detail
 
 
+class InputsChanged(CheckFailure):
+    """A check of just that found the student's code to have written into its inputs."""
+
+
 class StudentError(Exception):
     """The student's code raised; also an instance of the built-in type that it raised."""
 

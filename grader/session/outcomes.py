@@ -17,6 +17,7 @@ from grader.sandbox.errors import ProtocolError, SandboxError, WorkerLost, Worke
 from grader.session.errors import (
     CheckFailure,
     GraderFault,
+    InputsChanged,
     MissingExport,
     OutOfTime,
     StudentError,
@@ -41,6 +42,8 @@ class Outcome(msgspec.Struct, kw_only=True):
     """The type of the error that the student's code raised, if that is what became of it."""
     unusable: bool = False
     """What the check needs is not there: the file cannot be imported, or lacks the export."""
+    inputs_changed: bool = False
+    """Whether the check is about what is written into inputs, and found some."""
     state_dependent: bool = False
     output: str = ""
     truncated: bool = False
@@ -109,7 +112,12 @@ def outcome_of(error: BaseException | None, submission: Submission | None) -> Ou
                 message="Not run: the time for the whole submission was used up.",
             )
         case CheckFailure():
-            return Outcome(status=Status.FAILED, message=error.message, detail=error.detail)
+            return Outcome(
+                status=Status.FAILED,
+                message=error.message,
+                detail=error.detail,
+                inputs_changed=isinstance(error, InputsChanged),
+            )
         case AssertionError():
             return Outcome(
                 status=Status.FAILED,

@@ -12,6 +12,7 @@ from grader.report.model import Evidence
 from grader.report.words import nearest
 from grader.sandbox.client import Worker
 from grader.sandbox.commands import Confinement, Layer
+from grader.sandbox.eager import COMPILERS
 from grader.sandbox.errors import WorkerLost, WorkerTimeout
 from grader.sandbox.messages import (
     Analyse,
@@ -47,6 +48,9 @@ Mode: TypeAlias = Literal["whole", "definitions"]
 
 SLOW_IMPORT_SECONDS = 2.0
 """A file that takes longer to import is imported once; later workers take its definitions."""
+
+MOST_CHANGES, MOST_CHARACTERS = 6, 120
+"""Of what a file set for its whole process, and was put back, so many are said."""
 
 SHARE_OF_WHAT_IS_LEFT = 0.25
 """No check may take more of the submission's remaining time."""
@@ -86,6 +90,8 @@ class StudentProcess:
         self.notes: list[str] = []
         self._defined: list[str] = []
         self._kinds: dict[str, str] = {}
+        self._elsewhere: dict[str, str] = {}
+        self._changed: list[str] = []
         self._uses: list[ForbiddenUse] = []
         self._is_read = not assignment.forbidden
         self._unread: WorkerLost | None = None
@@ -157,6 +163,8 @@ class StudentProcess:
         if export in self.missing:
             near = nearest(export, self._defined)
             suggestion = f" It defines {near}: is the name misspelt?" if near else ""
+            if export in self._elsewhere:
+                suggestion = _where_it_is(self._elsewhere[export])
             raise MissingExport(f"Your file does not define {export}.{suggestion}")
         if self._kinds.get(export) == "other":
             raise MissingExport(f"Your {export} is neither a function nor a class.")
@@ -199,6 +207,8 @@ class StudentProcess:
         for name in dict.fromkeys(reply.tripped):
             if name in self._assignment.forbidden and name not in kept:
                 self._uses.append(ForbiddenUse(name=name))
+            if name in COMPILERS and (note := _what_was_skipped(name)) not in self.notes:
+                self.notes.append(note)
 
     def _start_clock(self, seconds: float) -> None:
         self._check_deadline = min(time.monotonic() + seconds, self._submission_deadline)
@@ -259,6 +269,8 @@ class StudentProcess:
             self.notes.append(
                 _why_definitions_alone(problems["whole"], self._limits.import_seconds)
             )
+        if self._changed:
+            self.notes.append(_what_was_undone(self._changed))
         if best == "whole" and self._import_seconds > SLOW_IMPORT_SECONDS:
             return "definitions" if self._definitions_suffice() else best
         return best
@@ -314,9 +326,32 @@ class StudentProcess:
         missing = [name for name in exports if name not in reply.exports]
         if self._mode is None:
             self._defined, self._kinds, self.missing = reply.defined[:200], reply.exports, missing
-            self._self_contained = reply.self_contained
+            self._self_contained, self._changed = reply.self_contained, reply.changed
+            self._elsewhere = reply.elsewhere
         elif missing != self.missing:
             raise WorkerLost("it did not define the same once more")
+
+
+def _where_it_is(place: str) -> str:
+    kind, _, name = place[:MOST_CHARACTERS].partition(" ")
+    found, why = {
+        "class": (f"in the class {name}", "; if it takes self, take that away"),
+        "function": (f"within the function {name}", ""),
+    }.get(kind, ('under `if __name__ == "__main__":`, which is for running the file by itself', ""))
+    return f" It is {found}: move it out, to the left margin{why}."
+
+
+def _what_was_skipped(compiler: str) -> str:
+    called = "compile() of a module" if compiler.endswith("Module.compile") else compiler
+    return f"Your code uses {called}; it was graded as it is written, without being compiled."
+
+
+def _what_was_undone(changed: list[str]) -> str:
+    words = [said[:MOST_CHARACTERS] for said in changed]
+    if len(words) > MOST_CHANGES:
+        words[MOST_CHANGES - 1 :] = [f"changes {len(words) - MOST_CHANGES + 1} settings more"]
+    listed = " and ".join(part for part in (", ".join(words[:-1]), words[-1]) if part)
+    return f"Your file {listed} when it is imported; that was undone for grading."
 
 
 def _why_definitions_alone(problem: Exception, limit: float) -> str:
