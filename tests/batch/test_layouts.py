@@ -194,6 +194,9 @@ class TestOthers:
             r'"Eve\n  :sid: 1001"',
             r'"Eve \U00110000 \UFFFFFFFF \U0000D800 \ud800 \e \\UFFFFFFFF"',
             "'submission_101:'",
+            "'Eve\u2028submission_101:\u2028  :submitters:\u2028  - :sid: 1009'",
+            "Eve\x85submission_103:\x85  :submitters:\x0c  - :sid: 1009",
+            "'Eve, whose quotation never ends",
         ],
     )
     def test_keep_their_ids_whatever_name_somebody_has(self, course, tmp_path, name):

@@ -72,8 +72,9 @@ def _read(path: Path) -> dict[str, _Submitted]:
     found: dict[str, _Submitted] = {}
     current: _Submitted | None = None
     field, items = "", 0
-    lines = iter(path.read_text("utf-8", "replace").split("\n"))
-    for line in lines:
+    # Not by splitlines(), for which a name may hold ends of lines that YAML does not know.
+    lines = path.read_text("utf-8", "replace").split("\n")
+    for at, line in enumerate(lines):
         if match := _SUBMISSION.fullmatch(line):
             current = found[match[1]] = _Submitted(number=int(match[2]))
             field = ""
@@ -84,7 +85,7 @@ def _read(path: Path) -> dict[str, _Submitted]:
         elif len(match[1]) == 2 and not match[2]:
             field, items = match[3], 0
             if field == "created_at":
-                current.created_at = _scalar(match[4] or "", lines)
+                current.created_at = _scalar(match[4] or "", _further(lines, at, 2))
         elif field == "submitters":
             indent = len(match[1] + (match[2] or ""))
             items = items or indent
@@ -93,21 +94,27 @@ def _read(path: Path) -> dict[str, _Submitted]:
             if match[2]:
                 current.people.append({})
             if current.people:
-                current.people[-1][match[3]] = _scalar(match[4] or "", lines)
+                value = _scalar(match[4] or "", _further(lines, at, indent))
+                current.people[-1][match[3]] = value
     return found
 
 
-def _scalar(text: str, following: Iterator[str]) -> str:
-    """A value, whose quotation may go on in the ``following`` lines."""
+def _further(lines: list[str], at: int, indent: int) -> Iterator[str]:
+    """The lines after line ``at`` that belong to it: they are indented further."""
+    after = lines[at + 1 : at + 1 + _MOST_LINES]
+    return itertools.takewhile(lambda line: not line[: indent + 1].strip(), after)
+
+
+def _scalar(text: str, further: Iterator[str]) -> str:
+    """A value, whose quotation may go on in ``further`` lines."""
     text = text.strip()
-    if text[:1] not in ("'", '"') or not text:
+    if not text.startswith(("'", '"')):
         return "" if text in ("null", "~") else text
-    for line in itertools.islice(following, _MOST_LINES if not _QUOTED.fullmatch(text) else 0):
+    while not _QUOTED.fullmatch(text):
+        line = next(further, None)
+        if line is None:
+            return text[1:]
         text = f"{text} {line.strip()}"
-        if _QUOTED.fullmatch(text):
-            break
-    if not _QUOTED.fullmatch(text):
-        return text[1:]
     if text[0] == "'":
         return text[1:-1].replace("''", "'")
     return _joined(_ESCAPE.sub(_unescaped, text[1:-1]))
