@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from grader.sandbox import frames, probes
+from grader.sandbox import frames, probes, tripwire
 from grader.sandbox.commands import Spawn
 from grader.sandbox.confine import Prepared, confine
 from grader.sandbox.eager import torch
@@ -36,6 +36,7 @@ def warm_up() -> None:
     # The first product on meta imports half a second's worth of torch.
     nowhere = torch.empty(2, 2, device="meta")
     (nowhere @ nowhere / 2.0).softmax(-1)
+    tripwire.prepare()
     # Modules ask where it is when they are imported, and no worker could try a place out.
     with contextlib.suppress(OSError):
         tempfile.gettempdir()
