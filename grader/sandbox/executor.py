@@ -35,6 +35,7 @@ from grader.sandbox.messages import (
     Done,
     Examine,
     Examined,
+    ForbiddenUse,
     Frame,
     Gradients,
     Inspect,
@@ -103,7 +104,7 @@ class Executor:
         reply, blob = self._handle(request, blob)
         reply.tripped = self._tripwire.take()
         if self._own_process:
-            reply.tripped += eager.take_skipped()
+            reply.skipped = eager.take_skipped()
         return reply, blob
 
     def _handle(self, request: Request, blob: bytes | bytearray) -> tuple[Reply, bytes | bytearray]:
@@ -161,9 +162,11 @@ class Executor:
 
     def _analyse(self, request: Analyse, blob: bytes) -> tuple[Reply, bytes]:
         self._directory = str(Path(request.path).parent)
-        source = Path(request.path).read_text("utf-8")
+        uses: dict[int, ForbiddenUse] = {}
         try:
-            return Analysed(uses=find_forbidden(source, request.forbidden)), b""
+            for source in loading.readings(Path(request.path)):
+                uses = {use.line: use for use in find_forbidden(source, request.forbidden)} | uses
+            return Analysed(uses=[uses[line] for line in sorted(uses)]), b""
         except (MemoryError, RecursionError, ValueError, SyntaxError) as error:
             return self._refused(error, request.path), b""
 

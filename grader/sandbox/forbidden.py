@@ -4,35 +4,57 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import TypeGuard
 
+from grader.sandbox import families
 from grader.sandbox.loading import imported_part
 from grader.sandbox.messages import ForbiddenUse
+
+MAX_NAME = 300
+"""Characters of a dotted name or a string that could be part of one; longer ones are neither."""
+
+MAX_CHAIN = 12
+"""Aliases of aliases that are followed."""
 
 
 def find_forbidden(source: str, forbidden: list[str]) -> list[ForbiddenUse]:
     """Uses of ``forbidden`` dotted names in ``source``, which is parsed and not run.
 
-    Follows imports, aliases and look-ups by a constant name, such as with ``getattr``. Names that
-    merely look alike, docstrings and comments do not count, nor does what runs only as
-    ``__main__``. An entry that ends in ``=``, such as ``enable_gqa=``, means an option of that name
-    that is passed, and not as False, to what is not the file's own. Raises what the parser raises.
+    With a name its family is forbidden: whatever else in torch does its job. Follows imports,
+    aliases and look-ups by a constant name, such as with ``getattr``. Names that merely look alike,
+    docstrings and comments do not count, nor does what runs only as ``__main__``. An entry that
+    ends in ``=``, such as ``enable_gqa=``, means an option of that name that is passed, and not as
+    False, to what is not the file's own. Raises what the parser raises.
     """
     tree = ast.parse(source)
     tree.body = [part for statement in tree.body for part in imported_part(statement)]
     lines = source.splitlines()
     names = _Names(tree, forbidden)
     found: dict[int, ForbiddenUse] = {}
-    for node in ast.walk(tree):
+    harmless = {node.value for node in names.nodes if names.takes_a_part(node)}
+    for node in names.nodes:
         dotted = names.resolve(node) if isinstance(node, ast.expr) else None
-        match = next((name for name in forbidden if dotted and _same(dotted, name)), None)
+        if node in harmless:
+            continue
+        match, by = _match(dotted, forbidden) if dotted is not None else (None, "")
         line = getattr(node, "lineno", 0)
         for option, place in names.passed_options(node):
             if f"{option}=" in forbidden:
-                match, line = f"{option}=", place
+                match, by, line = f"{option}=", "", place
         if match is not None and line not in found:
             text = lines[line - 1].strip() if 0 < line <= len(lines) else ""
-            found[line] = ForbiddenUse(name=match, line=line, text=text[:200])
+            found[line] = ForbiddenUse(name=match, by=by, line=line, text=text[:200])
     return [found[line] for line in sorted(found)]
+
+
+def _match(dotted: str, forbidden: list[str]) -> tuple[str | None, str]:
+    """The entry that forbids a dotted name; and what that is, where it is another of its family."""
+    for name in forbidden:
+        if _same(dotted, name):
+            return name, ""
+    member = families.member(dotted)
+    entry = families.forbidding(member, forbidden) if member is not None else None
+    return entry, member.name if member is not None and member.name != entry else ""
 
 
 def _same(dotted: str, forbidden: str) -> bool:
@@ -72,14 +94,17 @@ class _Names:
     """What the names of a file stand for, as dotted names of the library."""
 
     def __init__(self, tree: ast.Module, forbidden: list[str]) -> None:
+        self.nodes = list(ast.walk(tree))
+        self._texts: dict[ast.AST, str | None] = {}
+        self._known: dict[ast.AST, str | None] = {}
+        for node in reversed(self.nodes):  # what a node is made of comes before it
+            self._texts[node] = self._joined(node)
         self._forbidden = forbidden
         self._bound = self._imports(tree)
         functions = [
-            node
-            for node in ast.walk(tree)
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            node for node in self.nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         ]
-        self._own = {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+        self._own = {node.name for node in self.nodes if isinstance(node, ast.ClassDef)}
         self._own |= {function.name for function in functions}
         for name in self._own:
             self._bound.pop(name, None)
@@ -90,12 +115,16 @@ class _Names:
                 for node in ast.walk(function):
                     self._local[node] = self._local.get(node, {}) | imports
         # An alias may be assigned after the function that uses it, and aliases may chain.
-        for _ in range(4):
-            for node in ast.walk(tree):
-                for name, value in _assigned(node):
-                    dotted = self.resolve(value)
-                    if dotted is not None and dotted.split(".")[0] == "torch":
-                        self._bound[name] = dotted
+        assigned = [pair for node in self.nodes for pair in _assigned(node)]
+        for _ in range(MAX_CHAIN):
+            self._resolve_all()
+            before = dict(self._bound)
+            for name, value in assigned:
+                dotted = self.resolve(value)
+                if dotted is not None and dotted.split(".")[0] == "torch":
+                    self._bound[name] = dotted
+            if self._bound == before:
+                break
 
     def passed_options(self, node: ast.AST) -> Iterator[tuple[str, int]]:
         """Options passed here by name, or put into a dictionary to be passed, with their lines."""
@@ -133,14 +162,34 @@ class _Names:
 
     def _starred(self, module: str) -> dict[str, str]:
         """What is of interest among the names that ``from module import *`` binds."""
+        names = [*self._forbidden, *families.names()]
         paths = [
             name.removeprefix(f"{module}.").split(".")[0]
-            for name in self._forbidden
+            for name in names
             if name.startswith(f"{module}.")
         ]
         return {path: f"{module}.{path}" for path in paths}
 
+    def takes_a_part(self, node: ast.AST) -> TypeGuard[ast.Attribute]:
+        """Whether this is what belongs to a class, and does not do the class's job."""
+        if not isinstance(node, ast.Attribute):
+            return False
+        whole, part = self.resolve(node.value) or "", self.resolve(node) or ""
+        return families.member(whole) is not None and families.member(part) is None
+
+    def _resolve_all(self) -> None:
+        """Resolve each expression once, after what it is made of: that may be thousands deep."""
+        self._known.clear()
+        for node in reversed(self.nodes):
+            if isinstance(node, ast.expr):
+                dotted = self._resolve(node)
+                self._known[node] = dotted if dotted and len(dotted) <= MAX_NAME else None
+
     def resolve(self, node: ast.expr) -> str | None:
+        """The dotted name of the library that an expression means, if it means one."""
+        return self._known.get(node)
+
+    def _resolve(self, node: ast.expr) -> str | None:
         if isinstance(node, ast.Name):
             return self._local.get(node, self._bound).get(node.id, self._bound.get(node.id))
         if isinstance(node, ast.Attribute):
@@ -156,10 +205,10 @@ class _Names:
 
     def _resolve_call(self, function: ast.expr, arguments: list[ast.expr]) -> str | None:
         called = self._called(function)
-        text = _text(arguments[0]) if arguments else None
+        text = self._text(arguments[0]) if arguments else None
         match function, arguments:
             case _, [thing, name, *_] if called == "getattr":
-                return self._part(self.resolve(thing), _text(name))
+                return self._part(self.resolve(thing), self._text(name))
             case _, [_, *_] if called == "__import__":
                 return text and text.split(".")[0]
             case _, [_, *_] if called in ("import_module", "importlib.import_module"):
@@ -167,12 +216,12 @@ class _Names:
             case ast.Attribute(value=namespace, attr="get" | "pop" | "__getitem__"), [name, *_]:
                 return self._entry(namespace, name)
             case ast.Attribute(value=thing, attr="__getattribute__"), [name]:
-                return self._part(self.resolve(thing), _text(name))
+                return self._part(self.resolve(thing), self._text(name))
             case ast.Call(func=getter, args=[name]), [thing] if self._called(getter) in (
                 "attrgetter",
                 "operator.attrgetter",
             ):
-                return self._part(self.resolve(thing), _text(name))
+                return self._part(self.resolve(thing), self._text(name))
         return None
 
     def _called(self, function: ast.expr) -> str | None:
@@ -184,27 +233,32 @@ class _Names:
         """What a module's dictionary, or Python's own of modules, holds under ``name``."""
         match namespace:
             case ast.Attribute(value=thing, attr="__dict__"):
-                return self._part(self.resolve(thing), _text(name))
+                return self._part(self.resolve(thing), self._text(name))
             case ast.Call(func=ast.Name(id="vars"), args=[thing]):
-                return self._part(self.resolve(thing), _text(name))
-        return _text(name) if self.resolve(namespace) == "sys.modules" else None
+                return self._part(self.resolve(thing), self._text(name))
+        return self._text(name) if self.resolve(namespace) == "sys.modules" else None
+
+    def _text(self, node: ast.expr) -> str | None:
+        """The string that an expression is, in one piece or put together of some."""
+        return self._texts.get(node)
+
+    def _joined(self, node: ast.AST) -> str | None:
+        match node:
+            case ast.Constant(value=str(text)):
+                return text if len(text) <= MAX_NAME else None
+            case ast.BinOp(left=left, op=ast.Add(), right=right):
+                parts = [self._text(left), self._text(right)]
+            case ast.JoinedStr(values=values):
+                parts = [self._text(value) for value in values]
+            case ast.FormattedValue(value=value, conversion=-1, format_spec=None):
+                return self._text(value)
+            case _:
+                return None
+        if None in parts:
+            return None
+        joined = "".join(filter(None, parts))
+        return joined if len(joined) <= MAX_NAME else None
 
     @staticmethod
     def _part(whole: str | None, name: str | None) -> str | None:
         return f"{whole}.{name}" if whole and name else None
-
-
-def _text(node: ast.expr) -> str | None:
-    """The string that an expression is, if it is written in one piece or put together of some."""
-    match node:
-        case ast.Constant(value=str(text)):
-            return text
-        case ast.BinOp(left=left, op=ast.Add(), right=right):
-            parts = [_text(left), _text(right)]
-        case ast.JoinedStr(values=values):
-            parts = [_text(value) for value in values]
-        case ast.FormattedValue(value=value, conversion=-1, format_spec=None):
-            return _text(value)
-        case _:
-            return None
-    return None if None in parts else "".join(filter(None, parts))

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import contextlib
+import io
 import linecache
 import symtable
 import sys
+import tokenize
 import types
 import warnings
 from collections import deque
@@ -50,6 +53,16 @@ def load_source(
         module.__dict__[_MISSING] = _Missing
     exec(code, module.__dict__)
     return sys.modules.get(name, module)
+
+
+def readings(path: Path) -> list[str]:
+    """A file's source as ``load`` reads it, and as Python's own import does, if that differs."""
+    content = path.read_bytes()
+    texts = [content.decode("utf-8", "replace")]
+    with contextlib.suppress(SyntaxError, LookupError):
+        named, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
+        texts.append(content.decode(named, "replace"))
+    return list(dict.fromkeys(text.removeprefix("\ufeff") for text in texts))
 
 
 def _defines(statement: ast.stmt) -> bool:

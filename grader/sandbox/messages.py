@@ -216,8 +216,13 @@ Request: TypeAlias = (
 class FromWorker(Message, kw_only=True):
     """What every reply has."""
 
-    tripped: list[str] = []
-    """What ran since the last reply, as far as was noticed: what is forbidden, and compilers."""
+    tripped: dict[str, str] = {}
+    """What the assignment forbids and ran since the last reply, as far as the worker noticed.
+
+    The assignment's entry, and what ran: that itself, or another that does its job.
+    """
+    skipped: list[str] = []
+    """Compilers that were asked for since then, and gave back what they were given."""
 
 
 class Gap(Message):
@@ -271,7 +276,13 @@ class Loaded(FromWorker):
 
 
 class ForbiddenUse(Message):
+    """A use of what an assignment forbids, or ``problem``: why a file cannot be searched for it."""
+
     name: str
+    """The assignment's entry."""
+    by: str = ""
+    """What is used, where that is another that does the same job."""
+    problem: str = ""
     line: int = 0
     """0 for what ran, and no line of the source shows."""
     text: str = ""

@@ -15,7 +15,7 @@ from typing import NoReturn, TypeAlias
 
 import msgspec
 
-from grader.sandbox import eager, frames, probes, settings
+from grader.sandbox import eager, frames, probes, settings, tripwire
 from grader.sandbox.commands import Spawn
 from grader.sandbox.confine import Prepared, confine
 from grader.sandbox.eager import torch
@@ -38,6 +38,7 @@ def warm_up() -> None:
     # The first product on meta imports half a second's worth of torch.
     nowhere = torch.empty(2, 2, device="meta")
     (nowhere @ nowhere / 2.0).softmax(-1)
+    tripwire.prepare()
     # Modules ask where it is when they are imported, and no worker could try a place out.
     with contextlib.suppress(OSError):
         tempfile.gettempdir()

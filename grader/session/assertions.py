@@ -191,6 +191,16 @@ def assert_not_forbidden(uses: Sequence[ForbiddenUse]) -> None:
         first = uses[0]
         place = first.place[0].upper() + first.place[1:]
         name = first.name.removesuffix("=")
+        if first.problem:
+            raise CheckFailure(
+                f"{first.file or 'Your file'} could not be analysed: {first.problem}. Nobody can "
+                "tell whether it keeps to what this assignment allows."
+            )
+        if first.by:
+            raise CheckFailure(
+                f"{place} uses {first.by}. That does the job of {name}, which this assignment does "
+                "not allow."
+            )
         raise CheckFailure(f"{place} uses {name}, which this assignment does not allow.")
 
 

@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias, TypeVar
 from grader.course.model import Assignment, Limits
 from grader.report.model import Evidence
 from grader.report.words import nearest
+from grader.sandbox import families
 from grader.sandbox.client import Worker
 from grader.sandbox.commands import Confinement, Layer
 from grader.sandbox.eager import COMPILERS
@@ -51,6 +52,8 @@ SLOW_IMPORT_SECONDS = 2.0
 
 MOST_CHANGES, MOST_CHARACTERS = 6, 120
 """Of what a file set for its whole process, and was put back, so many are said."""
+UNIMPORTABLE = ("SyntaxError", "IndentationError", "TabError")
+"""Raised of a source that no import can run either, so that nobody needs to search it."""
 
 SHARE_OF_WHAT_IS_LEFT = 0.25
 """No check may take more of the submission's remaining time."""
@@ -94,7 +97,6 @@ class StudentProcess:
         self._changed: list[str] = []
         self._uses: list[ForbiddenUse] = []
         self._is_read = not assignment.forbidden
-        self._unread: WorkerLost | None = None
         self.missing: list[str] = []
         """Declared exports that the file does not give."""
         self.import_output: tuple[str, bool] = ("", False)
@@ -172,12 +174,10 @@ class StudentProcess:
     def forbidden_uses(self) -> list[ForbiddenUse]:
         """Uses of what the assignment forbids: the source's, then what is noticed to run.
 
-        The list grows as calls are made. Raises WorkerLost if looking at the source ended a worker.
+        The list grows as calls are made. What cannot be searched is among them.
         """
         if not self._is_read:
             self._read(self._spawn()).discard()
-        if self._unread is not None:
-            raise self._unread.with_traceback(None)
         return self._uses
 
     def _read(self, worker: Worker) -> Worker:
@@ -189,24 +189,37 @@ class StudentProcess:
         folder = self._main.parent
         helpers = sorted(path for path in folder.rglob("*.py") if path != self._main)
         self._start_clock(self._limits.import_seconds)
-        try:
-            for path in (self._main, *helpers):
-                request = Analyse(path=str(path), forbidden=self._assignment.forbidden)
+        for path in (self._main, *helpers):
+            request = Analyse(path=str(path), forbidden=self._assignment.forbidden)
+            lost: WorkerLost | None = None
+            uses: list[ForbiddenUse] = []
+            try:
                 reply, _ = worker.request(request, b"", Analysed, self._check_deadline)
-                for use in reply.uses if isinstance(reply, Analysed) else []:
-                    use.file = "" if path == self._main else str(path.relative_to(folder))
-                    self._uses.append(use)
-        except WorkerLost as lost:
-            self._unread = lost
-            return self._spawn()
+                if isinstance(reply, Analysed):
+                    uses = reply.uses
+                elif not isinstance(reply, Raised) or reply.type not in UNIMPORTABLE:
+                    uses = [_unread(reply)]
+            except WorkerLost as error:
+                lost, uses = error, [_unread(error)]
+            for use in uses:
+                use.file = "" if path == self._main else str(path.relative_to(folder))
+            self._uses += uses
+            if lost is not None:
+                return self._spawn()
         return worker
 
     def _note(self, reply: FromWorker) -> None:
-        """Keep what a reply says has run. A name is kept once, and only one that was asked for."""
+        """Keep what a reply says has run. A name is kept once, and only one that was asked for.
+
+        What has run instead of it is kept if it is known to do the same job.
+        """
         kept = {use.name for use in self._uses}
-        for name in dict.fromkeys(reply.tripped):
-            if name in self._assignment.forbidden and name not in kept:
-                self._uses.append(ForbiddenUse(name=name))
+        for entry, ran in reply.tripped.items():
+            if entry not in self._assignment.forbidden or entry in kept:
+                continue
+            known = ran == entry or ran in families.names()
+            self._uses.append(ForbiddenUse(name=entry, by=ran if known and ran != entry else ""))
+        for name in reply.skipped:
             if name in COMPILERS and (note := _what_was_skipped(name)) not in self.notes:
                 self.notes.append(note)
 
@@ -352,6 +365,19 @@ def _what_was_undone(changed: list[str]) -> str:
         words[MOST_CHANGES - 1 :] = [f"changes {len(words) - MOST_CHANGES + 1} settings more"]
     listed = " and ".join(part for part in (", ".join(words[:-1]), words[-1]) if part)
     return f"Your file {listed} when it is imported; that was undone for grading."
+
+
+def _unread(why: FromWorker | WorkerLost) -> ForbiddenUse:
+    """A file that could not be searched, and why not in fixed words."""
+    if isinstance(why, WorkerTimeout):
+        problem = "that did not end in time"
+    elif isinstance(why, WorkerLost):
+        problem = "that needs more memory than there is"
+    elif isinstance(why, Raised) and why.type in ("MemoryError", "RecursionError"):
+        problem = "it is nested too deeply"
+    else:
+        problem = "it is not the text of a program"
+    return ForbiddenUse(name="", problem=problem)
 
 
 def _why_definitions_alone(problem: Exception, limit: float) -> str:

@@ -122,7 +122,7 @@ REPLIES: list[tuple[FromWorker, bytes]] = [
         b"",
     ),
     (Unusable(problem="a sparse tensor"), b""),
-    (Done(tripped=["torch.nn.MultiheadAttention"]), b""),
+    (Done(tripped={"torch.nn.MultiheadAttention": "torch.nn.MultiheadAttention"}), b""),
 ]
 EXPORTS = msgspec.convert(
     {

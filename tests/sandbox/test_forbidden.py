@@ -69,6 +69,34 @@ FOUND = {
     "as a base class": "from torch import nn\nclass Mine(nn.MultiheadAttention): pass",
     "as a default": "import torch.nn.functional as F\n"
     "def f(q, call=F.scaled_dot_product_attention): return call(q)",
+    "a slow form": "import torch\ntorch._scaled_dot_product_attention_math(q)",
+    "a slow form's overload": "import torch\n"
+    "torch.ops.aten._scaled_dot_product_attention_math.default.decompose(q)",
+    "a quick form": "import torch\ntorch.ops.aten._scaled_dot_product_flash_attention_for_cpu(q)",
+    "a layer's function": "import torch.nn.functional as F\nF.multi_head_attention_forward(q)",
+    "a layer's function elsewhere": "from torch.nn.modules import activation\n"
+    "activation.F.multi_head_attention_forward(q)",
+    "a layer's kernel": "import torch\ntorch._native_multi_head_attention(q)",
+    "a layer's own forward": "from torch import nn\nnn.MultiheadAttention.forward(x, q, q, q)",
+    "a block": "from torch import nn\nnn.TransformerEncoderLayer(8, 2)",
+    "a block's kernel": "import torch\ntorch._transformer_encoder_layer_fwd(q)",
+    "a flexible form": "from torch.nn.attention.flex_attention import flex_attention\n"
+    "flex_attention(q)",
+    "a flexible form by its module": "from torch.nn.attention import flex_attention\n"
+    "flex_attention.flex_attention(q)",
+    "a flexible form by a star": "from torch.nn.attention.flex_attention import *\n"
+    "flex_attention(q)",
+    "a higher operator": "import torch\ntorch.ops.higher_order.flex_attention(q)",
+    "a quantizable layer": "import torch.ao.nn.quantizable as nnq\nnnq.MultiheadAttention(8, 2)",
+    "an exporter's form": "from torch.onnx.ops import attention\nattention(q)",
+    "a decomposition": "import torch._decomp.decompositions as d\n"
+    "d.scaled_dot_product_flash_attention_for_cpu(q)",
+    "a pattern of the compiler": "from torch._inductor.fx_passes import fuse_attention as fuse\n"
+    "fuse._sfdp_pattern_1(q)",
+    "a form for sequences of many lengths": "from torch.nn.attention.varlen import varlen_attn\n"
+    "varlen_attn(q)",
+    "under vmap": "import torch, torch.nn.functional as F\n"
+    "torch.vmap(F.scaled_dot_product_attention)(q)",
     "an option": "import torch\nx = torch.f(q, enable_gqa=True)",
     "an option in a dictionary": "import torch\nx = {'enable_gqa': flag}; torch.f(q, **x)",
 }
@@ -128,6 +156,20 @@ NOT_FOUND = {
     "an entry of a dictionary of one's own": "import torch.nn.functional as F\n"
     "x = {'scaled_dot_product_attention': 1}['scaled_dot_product_attention']",
     "a name that is not known": "import torch.nn.functional as F\ngetattr(F, name + 'ion')(q)",
+    "a layer's function of one's own": "from torch.nn.functional import *\n"
+    "def multi_head_attention_forward(q): return softmax(q)\nx = multi_head_attention_forward(1)",
+    "a class of one's own that is flexible": "class flex_attention: pass\nx = flex_attention()",
+    "a block of one's own": "import torch\nclass TransformerEncoderLayer(torch.nn.Module): pass\n"
+    "x = TransformerEncoderLayer()",
+    "an operator of one's own": "import torch\ntorch.ops.mine.multi_head_attention_forward(q)",
+    "a mask for a flexible form": "from torch.nn.attention.flex_attention import "
+    "create_block_mask\ncreate_block_mask(f, 1, 1, 2, 2)",
+    "a mask that a block's class makes": "from torch import nn\n"
+    "nn.Transformer.generate_square_subsequent_mask(4)",
+    "a part of a layer": "from torch.nn import MultiheadAttention\nMultiheadAttention.merge_masks",
+    "a transformer of graphs": "import torch.fx\nclass T(torch.fx.Transformer): pass",
+    "a choice of kernels": "from torch.nn.attention import sdpa_kernel, SDPBackend\n"
+    "sdpa_kernel(SDPBackend.MATH)",
     "an option that is off": "import torch\ntorch.f(q, enable_gqa=False)",
     "an option of one's own": "def f(enable_gqa): pass\nf(enable_gqa=True)",
 }
@@ -136,6 +178,50 @@ NOT_FOUND = {
 @pytest.mark.parametrize("source", NOT_FOUND.values(), ids=NOT_FOUND)
 def test_is_not_found(source):
     assert lines(source) == []
+
+
+@pytest.mark.parametrize("wanted", [[ATTENTION], [LAYER], ["torch.nn.TransformerEncoder"]])
+def test_what_does_more_is_found_and_what_does_less_is_not(wanted):
+    source = """
+import torch
+torch.nn.functional.scaled_dot_product_attention(q)
+torch.nn.functional.multi_head_attention_forward(q)
+torch._transformer_encoder_layer_fwd(q)
+"""
+    found = find_forbidden(source, wanted)
+    first = {ATTENTION: 3, LAYER: 4}.get(wanted[0], 5)
+    assert [use.line for use in found] == list(range(first, 6))
+    assert {use.name for use in found} == set(wanted)
+    assert found[-1].by == "torch.ops.aten._transformer_encoder_layer_fwd"
+    assert find_forbidden(source, [ATTENTION])[0].by == ""
+
+
+DEEP = {
+    "attributes": "a" + ".b" * 2500,
+    "calls": "a" + "()" * 2500,
+    "sums": "a" + " + b" * 2500,
+    "strings": "getattr(a, 'x'" + " + 'x'" * 2500 + ")",
+    "signs": "-" * 2500 + "a",
+    "choices": "1 if a else " * 2500 + "a",
+    "lambdas": "lambda: " * 2500 + "a",
+}
+
+
+@pytest.mark.parametrize("deep", DEEP.values(), ids=DEEP)
+def test_what_is_as_deep_as_the_compiler_takes_is_searched(deep):
+    source = f"import torch.nn.functional as F\ndef f(a, b):\n    {deep}\n"
+    try:
+        compile(source, "<deep>", "exec")
+    except (MemoryError, RecursionError):
+        pytest.skip("this Python refuses it")
+    assert lines(source) == []
+    assert lines(f"{source}    F.scaled_dot_product_attention(a)\n") == [4]
+
+
+def test_a_long_chain_of_aliases_is_followed():
+    chain = "\n".join(f"A{n} = A{n - 1}" for n in range(1, 10))
+    source = f"import torch\nA0 = torch.nn.functional\n{chain}\nA9.scaled_dot_product_attention"
+    assert lines(source) == [12]
 
 
 def test_what_cannot_be_parsed_is_an_error():

@@ -3,7 +3,12 @@
 import pytest
 import torch
 
+from grader.sandbox.messages import Done
+from grader.session.assertions import assert_not_forbidden
 from grader.session.errors import CheckFailure, MissingExport, StudentError
+
+ATTENTION = "torch.nn.functional.scaled_dot_product_attention"
+LAYER = "torch.nn.MultiheadAttention"
 
 
 class TestArguments:
@@ -342,6 +347,54 @@ class TestForbiddenUses:
         source = "import torch, os\nos._exit(torch.softmax is None)\n"
         hand_in(source, forbidden=["torch.softmax"], f={}, begin=False)
         assert [use.line for use in hand_in.last.forbidden_uses] == [2]
+
+    @pytest.mark.parametrize(
+        ("helper", "problem"),
+        [
+            ("a" + ".b" * 50_000, "it is nested too deeply"),
+            ("-" * 100_000 + "1", "it is nested too deeply"),
+        ],
+    )
+    def test_what_cannot_be_searched_is_among_them(self, hand_in, helper, problem):
+        hand_in("def f(x): return x", helpers={"helper.py": helper}, forbidden=[ATTENTION], f={})
+        (use,) = hand_in.last.forbidden_uses
+        assert (use.file, use.problem) == ("helper.py", problem)
+        with pytest.raises(CheckFailure, match=rf"helper\.py could not be analysed: {problem}\."):
+            assert_not_forbidden([use])
+
+    def test_what_takes_too_long_to_search_is_among_them(self, hand_in):
+        helper = "\n".join(f"a{n} = a{n + 1}" for n in range(20_000))
+        hand_in(
+            "def f(x): return x",
+            helpers={"helper.py": helper},
+            forbidden=[ATTENTION],
+            limits={"import_seconds": 0.1},
+            begin=False,
+            f={},
+        )
+        (use,) = hand_in.last.forbidden_uses
+        assert (use.file, use.problem) == ("helper.py", "that did not end in time")
+
+    @pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16-le", "utf-7"])
+    def test_in_whatever_encoding_python_reads(self, hand_in, encoding):
+        call = "import torch.nn.functional as F\ndef g(x): return F.softmax(x)"
+        hidden = call if encoding != "utf-7" else call.replace("\n", "+AAo-")
+        hand_in(
+            f"# coding: {encoding}\n{hidden}\n",
+            forbidden=["torch.nn.functional.softmax"],
+            begin=False,
+            f={},
+        )
+        assert [use.name for use in hand_in.last.forbidden_uses] == ["torch.nn.functional.softmax"]
+
+    def test_what_ran_is_told_in_words_of_ours(self, hand_in):
+        hand_in("def f(x): return x", forbidden=[ATTENTION, LAYER], f={})
+        process = hand_in.last.process
+        process._note(Done(tripped={ATTENTION: "<b>whatever</b>", "torch.other": LAYER}))
+        process._note(Done(tripped={LAYER: "torch.nn.TransformerEncoder"}))
+        first, second = hand_in.last.forbidden_uses
+        assert (first.name, first.by) == (ATTENTION, "")
+        assert (second.name, second.by) == (LAYER, "torch.nn.TransformerEncoder")
 
     def test_of_source_that_cannot_be_read(self, hand_in):
         hand_in("def f(:", forbidden=["torch.softmax"], f={}, begin=False)
