@@ -57,6 +57,8 @@ class Bench:
         self._writes_before = self._transport.input_writes
         draw = Draw(self.seed if seed is None else seed, name)
         self._transport.begin_check(draw.seed)
+        if "_reference_executor" in vars(self):
+            self._reference_executor.forget()
 
     def attribute(self, error: BaseException | None) -> BaseException | None:
         """What really ended a check: inputs that the student spoilt are no fault of a reference."""
