@@ -35,7 +35,7 @@ from grader.session.consequences import Failure, with_consequences
 from grader.session.diagnosing import FaultModules, diagnose
 from grader.session.errors import GraderFault, OutOfTime, SubmissionUnusable
 from grader.session.evidence import Exhibit, Run, collect_exhibits, demonstrations
-from grader.session.outcomes import OUT_OF_MEMORY, Outcome
+from grader.session.outcomes import OUT_OF_MEMORY, Outcome, is_out_of_memory
 from grader.session.plugin import Checks
 from grader.session.protocol import Job, Progress
 from grader.session.pytest_run import run_suites
@@ -135,7 +135,9 @@ class _Run(Checks):
         with self._staging:
             try:
                 checks = self._checks()
-            except MemoryError:
+            except Exception as error:
+                if not is_out_of_memory(error):
+                    raise
                 checks = self._too_large()
             finally:
                 if self._bench is not None:

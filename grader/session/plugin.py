@@ -7,6 +7,7 @@ Tests that declare no check are left alone.
 from __future__ import annotations
 
 import time
+import traceback
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -96,9 +97,11 @@ class Checks:
         if module is not None:
             bench.constants.keep(module)
         started = time.perf_counter()
-        error = bench.attribute(self.run(item, nextitem))
+        raised = self.run(item, nextitem)
+        error = bench.attribute(raised)
         bench.constants.restore()
         outcome = outcome_of(error, bench.submission)
+        _let_go(raised)
         outcome.output, outcome.truncated = bench.take_output()
         outcome.evidence = bench.take_evidence()
         if isinstance(error, WorkerLost):
@@ -160,6 +163,13 @@ class PlainChecks(Checks):
         if self._benches is not None:
             with self._benches:
                 pass
+
+
+def _let_go(error: BaseException | None) -> None:
+    """Free what the frames of an error hold: pytest keeps errors in cycles, and nobody collects."""
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__
 
 
 def _make_visible(failure: Any) -> None:

@@ -1,8 +1,8 @@
 """Grades in real forks, and says of each what only the fork itself knows: the memory it took.
 
-``python measuring.py [--unlimited]`` reads jobs from standard input, a line of JSON each, and
-writes a line for each: the report, the most memory the session held, in bytes (``VmHWM``), and the
-most bytes of a worker's that were still held when a check was over.
+``python measuring.py`` reads jobs from standard input, a line of JSON each, with ``unlimited`` for
+one whose memory may grow. It writes a line for each: the report, the most memory that the session
+held, in bytes (``VmHWM``), and the most bytes of a worker's that were left when a check was over.
 """
 
 from __future__ import annotations
@@ -32,12 +32,14 @@ def main() -> None:
     staging.chmod(0o755)
     server = ForkServer.launch(staging=staging)
     serving._warm_up()
-    if "--unlimited" in sys.argv:
-        limits.cap_growth = lambda size: None
     notes = staging / "notes"
     _tell_on_sessions(notes)
+    cap_growth = limits.cap_growth
     for line in sys.stdin:
-        event, report = _grade(Job(**json.loads(line)), server)
+        asked = json.loads(line)
+        unlimited = asked.pop("unlimited")
+        limits.cap_growth = (lambda size: None) if unlimited else cap_growth
+        event, report = _grade(Job(**asked), server)
         told = {"report": report, "fault": event.message if isinstance(event, Fault) else ""}
         print(json.dumps(told | json.loads(notes.read_text())), flush=True)
     server.close()
