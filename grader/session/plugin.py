@@ -7,7 +7,6 @@ Tests that declare no check are left alone.
 from __future__ import annotations
 
 import time
-import traceback
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -168,7 +167,7 @@ class PlainChecks(Checks):
 def _let_go(error: BaseException | None) -> None:
     """Free what the frames of an error hold: pytest keeps errors in cycles, and nobody collects."""
     while error is not None:
-        traceback.clear_frames(error.__traceback__)
+        error.__traceback__ = None
         error = error.__cause__ or error.__context__
 
 
