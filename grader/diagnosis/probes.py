@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import torch
 
-from grader.diagnosis.numbers import Numbers, apart, nearness
+from grader.diagnosis.numbers import NOTHING, Numbers, apart, nearness
 
 Results = dict[str, torch.Tensor]
 Probe = Callable[[Any], Results]
@@ -29,12 +29,22 @@ class Signature(msgspec.Struct):
 
 
 def observe(
-    probe: Probe, student: Any, describe: Callable[[Exception], Signature | None]
+    probe: Probe,
+    student: Any,
+    describe: Callable[[Exception], Signature | None],
+    right: Signature | None = None,
 ) -> Signature:
-    """Run one probe; ``describe`` says what an error is, or None if it is none of the student's."""
+    """Run one probe; ``describe`` says what an error is, or None if it is none of the student's.
+
+    Of results that are much larger than in ``right`` no numbers are kept.
+    """
+    known = (right.results if right is not None else None) or {}
+    unlike = None if right is None else NOTHING
     try:
         found = probe(student)
-        return Signature(results={name: Numbers.of(found[name]) for name in found})
+        return Signature(
+            results={name: Numbers.of(found[name], known.get(name, unlike)) for name in found}
+        )
     except Exception as error:
         described = describe(error)
         if described is None:

@@ -23,6 +23,7 @@ from grader.sandbox.messages import (
     Inspect,
     LoadWeights,
     Raised,
+    Read,
     Request,
     Unusable,
 )
@@ -71,7 +72,7 @@ class Component(Executor):
             case Attribute():
                 thing = self._objects[request.handle]
                 return self._is_own(thing) and not request.name.startswith("_")
-            case Inspect() | LoadWeights() | Convert():
+            case Inspect() | Read() | LoadWeights() | Convert():
                 return isinstance(self._objects[request.handle], torch.nn.Module)
             case _:
                 return False

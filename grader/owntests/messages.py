@@ -23,6 +23,7 @@ from grader.sandbox.messages import (
     Inspected,
     LoadWeights,
     Raised,
+    Read,
     Ready,
     Returned,
     Unusable,
@@ -33,7 +34,7 @@ class _Message(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag=Tru
     pass
 
 
-Question: TypeAlias = Call | Backward | Attribute | Inspect | LoadWeights | Convert
+Question: TypeAlias = Call | Backward | Attribute | Inspect | Read | LoadWeights | Convert
 """What tests may ask of the component."""
 Reply: TypeAlias = Returned | Gradients | Inspected | Raised | Unusable
 

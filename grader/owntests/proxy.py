@@ -14,6 +14,7 @@ from grader.owntests import random_state
 from grader.owntests.messages import Answered, Asked, ToWorker
 from grader.report.model import Evidence
 from grader.sandbox import frames
+from grader.sandbox.budget import Budget
 from grader.session.student import Student
 
 _answers: msgspec.msgpack.Decoder[ToWorker] = msgspec.msgpack.Decoder(ToWorker)
@@ -27,6 +28,7 @@ class Relay:
         self.input_writes = 0
         self.inputs_closed = False
         self.curves: list[Evidence] = []
+        self.budget = Budget()
 
     def ask(self, request: Any, blob: bytes | bytearray, expected: Any) -> tuple[Any, bytearray]:
         """What the component answers to one request."""

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from grader.sandbox import frames
+from grader.sandbox.budget import Budget
 from grader.sandbox.commands import (
     Answer,
     Command,
@@ -27,7 +28,13 @@ from grader.sandbox.commands import (
     Spawned,
 )
 from grader.sandbox.ending import Process, how_it_ended
-from grader.sandbox.errors import ProtocolError, SandboxError, WorkerLost, WorkerTimeout
+from grader.sandbox.errors import (
+    OverBudget,
+    ProtocolError,
+    SandboxError,
+    WorkerLost,
+    WorkerTimeout,
+)
 from grader.sandbox.isolation import Isolation, find
 from grader.sandbox.messages import Done, FromWorker, Raised, Ready, Reply, Unusable
 from grader.sandbox.spawning import interpreter
@@ -202,6 +209,8 @@ class Worker:
         self._kept = bytearray()
         self._dropped = False
         self.keep_output = 64 * 1024
+        self.budget: Budget | None = None
+        """What keeps count of its replies; a session has one for all its workers."""
         self._announced: msgspec.Struct | None = None
         sock.setblocking(False)
         self._reader = frames.DeadlineReader(sock, output.fileno(), self._drain)
@@ -230,8 +239,8 @@ class Worker:
     ) -> tuple[R | Raised | Unusable, bytearray]:
         """Send one request and return its reply and blob.
 
-        Raises WorkerTimeout at ``deadline`` (of the monotonic clock), ProtocolError or WorkerLost;
-        the worker is dead then.
+        Raises WorkerTimeout at ``deadline`` (of the monotonic clock), ProtocolError, OverBudget or
+        WorkerLost; the worker is dead then.
         """
         if self._lost is not None:
             raise self._lost.with_traceback(None)
@@ -292,9 +301,13 @@ class Worker:
     def _receive(self, deadline: float) -> tuple[Any, bytearray]:
         self._reader.deadline = deadline
         try:
-            return frames.receive(self._sock, self._replies, self._reader.fill)
-        except (TimeoutError, EOFError, OSError, ProtocolError) as error:
+            return frames.receive(self._sock, self._replies, self._reader.fill, self._admit)
+        except (TimeoutError, EOFError, OSError, ProtocolError, OverBudget) as error:
             raise self._end(error) from None
+
+    def _admit(self, reply: Any, size: int) -> None:
+        if self.budget is not None:
+            self.budget.admit(size, getattr(reply, "tensors", []))
 
     def _end(self, error: Exception) -> WorkerLost:
         """Kill it and say how it was lost."""
@@ -306,7 +319,7 @@ class Worker:
         exit_code = self._kill()
         if isinstance(error, TimeoutError):
             self._lost = WorkerTimeout("it did not answer in time")
-        elif isinstance(error, ProtocolError):
+        elif isinstance(error, WorkerLost):
             self._lost = error
         else:
             self._lost = WorkerLost(how_it_ended(exit_code))

@@ -25,3 +25,7 @@ class WorkerTimeout(WorkerLost):
 
 class ProtocolError(WorkerLost):
     """A worker sent something that is not a well-formed message, and was killed."""
+
+
+class OverBudget(WorkerLost):
+    """A worker sent more than the trusted side takes, and was killed; ``how`` says what."""

@@ -21,6 +21,7 @@ import torch
 
 from grader.sandbox import eager, loading
 from grader.sandbox.binding import CannotBind, bind
+from grader.sandbox.budget import REPLY_NUMBERS
 from grader.sandbox.forbidden import find_forbidden
 from grader.sandbox.keeping import keeps_nothing
 from grader.sandbox.messages import (
@@ -44,6 +45,7 @@ from grader.sandbox.messages import (
     Loaded,
     LoadWeights,
     Raised,
+    Read,
     Reply,
     Request,
     Returned,
@@ -53,10 +55,10 @@ from grader.sandbox.messages import (
 )
 from grader.sandbox.objects import ObjectTable, Outgoing, incoming, sendable
 from grader.sandbox.settings import Settings
-from grader.sandbox.tensors import DTYPES, Packer, UnusableTensor, raw_bytes, unpack
+from grader.sandbox.tensors import DTYPES, Packer, Unsendable, raw_bytes, unpack
 from grader.sandbox.training import fit
 from grader.sandbox.tripwire import Tripwire
-from grader.sandbox.weights import WrongWeights, describe_module, set_by_name
+from grader.sandbox.weights import WrongWeights, describe_module, read_numbers, set_by_name
 
 MAX_MESSAGE_TEXT = 4000
 KEPT_GRAPHS = 64
@@ -89,6 +91,7 @@ class Executor:
             Backward: self._backward,
             Attribute: self._attribute,
             Inspect: self._inspect,
+            Read: self._read,
             LoadWeights: self._load_weights,
             Convert: self._convert,
             Train: self._train,
@@ -98,6 +101,11 @@ class Executor:
         """Serve ``module``, which was loaded elsewhere."""
         self._module = module
         self._directory = str(Path(module.__file__ or "").parent)
+
+    def forget(self) -> None:
+        """Let go of all objects and calls of earlier checks."""
+        self._objects.clear()
+        self._calls.clear()
 
     def handle(self, request: Request, blob: bytes | bytearray) -> tuple[Reply, bytes | bytearray]:
         """Carry out one request; never raises for what the student's code does."""
@@ -110,8 +118,8 @@ class Executor:
     def _handle(self, request: Request, blob: bytes | bytearray) -> tuple[Reply, bytes | bytearray]:
         try:
             return self._handlers[type(request)](request, blob)
-        except UnusableTensor as refused:
-            return Unusable(problem=refused.problem), b""
+        except Unsendable as refused:
+            return Unusable(problem=refused.problem, size=refused.size), b""
         except (CannotBind, WrongWeights) as problem:
             kind = "signature" if isinstance(problem, CannotBind) else "weights"
             error = Raised(
@@ -174,8 +182,7 @@ class Executor:
         return Examined(keeps_nothing=keeps_nothing(Path(request.path).read_text("utf-8"))), b""
 
     def _begin_check(self, request: BeginCheck, blob: bytes) -> tuple[Reply, bytes]:
-        self._objects.clear()
-        self._calls.clear()
+        self.forget()
         if self._settings is not None:
             self._settings.restore()
         # torch.manual_seed also seeds accelerators that are not there, which takes a millisecond.
@@ -213,7 +220,7 @@ class Executor:
         }
         module = None
         if isinstance(result, torch.nn.Module):
-            module = describe_module(result, outgoing.packer)
+            module = describe_module(result)
         self._call_number += 1
         if request.keep_graph:
             owner = whole if isinstance(whole, torch.nn.Module) else None
@@ -269,7 +276,7 @@ class Executor:
         gradients: Iterable[torch.Tensor | None] = [None] * len(wanted)
         if isinstance(total, torch.Tensor) and total.requires_grad and wanted:
             gradients = torch.autograd.grad(total, wanted, retain_graph=True, allow_unused=True)
-        packer = Packer()
+        packer = Packer(REPLY_NUMBERS)
         indices = [None if g is None else packer.add(g) for g in gradients]
         by_input = zip(call.inputs, indices[: len(call.inputs)], strict=True)
         by_name = zip(parameters, indices[len(call.inputs) :], strict=True)
@@ -290,9 +297,12 @@ class Executor:
     # -- modules ------------------------------------------------------------------------------
 
     def _inspect(self, request: Inspect, blob: bytes) -> tuple[Reply, bytes | bytearray]:
-        packer = Packer()
-        module = describe_module(self._objects[request.handle], packer)
-        return Inspected(module=module, tensors=packer.specs), packer.blob
+        return Inspected(module=describe_module(self._objects[request.handle])), b""
+
+    def _read(self, request: Read, blob: bytes | bytearray) -> tuple[Reply, bytes | bytearray]:
+        packer = Packer(REPLY_NUMBERS)
+        found = read_numbers(self._objects[request.handle], request.names, packer)
+        return Returned(value=found, call=0, tensors=packer.specs), packer.blob
 
     def _load_weights(self, request: LoadWeights, blob: bytes) -> tuple[Reply, bytes | bytearray]:
         module = self._objects[request.handle]
@@ -319,9 +329,7 @@ class Executor:
             self._assign(assigned, tensors)
         module = self._objects[request.handle]
         losses = fit(module, tensors[request.batches], learning_rate=request.learning_rate)
-        packer = Packer()
-        described = describe_module(module, packer)
-        return Trained(losses=losses, module=described, tensors=packer.specs), packer.blob
+        return Trained(losses=losses, module=describe_module(module)), b""
 
     # -- errors -------------------------------------------------------------------------------
 

@@ -14,11 +14,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from grader.sandbox.budget import MAX_BLOB, MAX_MESSAGE
 from grader.sandbox.errors import ProtocolError
 
 LENGTHS = struct.Struct("<II")
-MAX_MESSAGE = 1 << 20
-MAX_BLOB = 64 << 20
 
 _encoder = msgspec.msgpack.Encoder()
 M = TypeVar("M")
@@ -45,10 +44,12 @@ def receive(
     sock: socket.socket,
     decoder: msgspec.msgpack.Decoder[M],
     read: Callable[[memoryview], None] | None = None,
+    admit: Callable[[M, int], None] | None = None,
 ) -> tuple[M, bytearray]:
     """Receive one frame, filling buffers with ``read`` (default: from the socket, blocking).
 
-    Raises EOFError at the end of the stream, ProtocolError for anything malformed.
+    ``admit`` may raise what keeps the blob from being read, given the message and its bytes. Raises
+    EOFError at the end of the stream, ProtocolError for anything malformed.
     """
     fill = read or (lambda buffer: _fill(sock, buffer))
     lengths = bytearray(LENGTHS.size)
@@ -56,10 +57,14 @@ def receive(
     message_size, blob_size = LENGTHS.unpack(lengths)
     if message_size > MAX_MESSAGE or blob_size > MAX_BLOB:
         raise ProtocolError("it sent a message larger than is accepted")
-    body, blob = bytearray(message_size), bytearray(blob_size)
+    body = bytearray(message_size)
     fill(memoryview(body))
+    message = decode(decoder, body)
+    if admit is not None:
+        admit(message, message_size)
+    blob = bytearray(blob_size)
     fill(memoryview(blob))
-    return decode(decoder, body), blob
+    return message, blob
 
 
 def decode(decoder: msgspec.msgpack.Decoder[M], body: bytes | bytearray) -> M:

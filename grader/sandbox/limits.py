@@ -46,6 +46,17 @@ def apply(confinement: Confinement) -> tuple[list[str], list[str]]:
     return enforced, not_enforced
 
 
+def cap_growth(size: int) -> None:
+    """Let this process's memory grow by so many bytes; then there is a MemoryError."""
+    import resource
+
+    held = _held("VmSize")
+    if held is not None:
+        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+        most = held + size if hard == resource.RLIM_INFINITY else min(held + size, hard)
+        resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+
+
 def forbid_processes() -> None:
     """Let this process start no other and no thread; root is not bound by this."""
     import resource

@@ -153,6 +153,13 @@ class Inspect(Message):
     handle: int
 
 
+class Read(Message):
+    """Read numbers of a module's parameters and buffers; those that are not there are left out."""
+
+    handle: int
+    names: list[str]
+
+
 class LoadWeights(Message):
     """Hand ``weights`` (tensor index by name) to a module: its ``load_weights``, or by name."""
 
@@ -205,6 +212,7 @@ Request: TypeAlias = (
     | Backward
     | Attribute
     | Inspect
+    | Read
     | LoadWeights
     | Convert
     | Train
@@ -310,8 +318,12 @@ class Done(FromWorker):
 
 
 class Parameter(Message):
+    """A parameter or a buffer, without its numbers."""
+
     name: str
-    tensor: int
+    shape: list[int]
+    dtype: str
+    device: str = "cpu"
     same_as: str | None = None
     """Name of the earlier parameter that is the very same object."""
     trained: bool = True
@@ -338,7 +350,6 @@ class Returned(FromWorker):
 
 class Inspected(FromWorker):
     module: Module
-    tensors: list[TensorSpec] = []
 
 
 class Trained(FromWorker):
@@ -346,7 +357,6 @@ class Trained(FromWorker):
 
     losses: list[float]
     module: Module
-    tensors: list[TensorSpec] = []
 
 
 class Gradients(FromWorker):
@@ -384,7 +394,9 @@ Problem: TypeAlias = Literal[
     "a tensor of an unusual dtype",
     "a tensor with too many axes",
     "a tensor that is larger than this grader accepts",
+    "tensors that are larger together than this grader accepts",
     "more than this grader accepts",
+    "a module with more parts or names than this grader accepts",
 ]
 
 
@@ -392,6 +404,8 @@ class Unusable(FromWorker):
     """A result that cannot be compared. Students see why, so that no other words are accepted."""
 
     problem: Problem
+    size: int = 0
+    """How much it is, where it is too much."""
 
 
 Reply: TypeAlias = (

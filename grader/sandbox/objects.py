@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from grader.sandbox.budget import REPLY_NUMBERS
 from grader.sandbox.messages import (
     DType,
     Entries,
@@ -52,7 +53,7 @@ class Outgoing:
     """Turns one call's result into a message value; tensors go into ``packer``."""
 
     def __init__(self, objects: ObjectTable) -> None:
-        self.packer = Packer()
+        self.packer = Packer(REPLY_NUMBERS)
         self.tensors: list[torch.Tensor] = []
         """The tensors of the value itself, in the order of their first indices."""
         self._objects = objects

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import torch
 
+from grader.sandbox.budget import MAX_BLOB, MAX_DIMS, MAX_NUMEL, MAX_TENSORS, Budget, Held, cost
 from grader.sandbox.errors import ProtocolError
-from grader.sandbox.frames import MAX_BLOB
 from grader.sandbox.messages import Problem, TensorSpec
 
 DTYPES: dict[str, torch.dtype] = {
@@ -30,33 +30,42 @@ DTYPES: dict[str, torch.dtype] = {
     )
 }
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
-MAX_DIMS = 8
-MAX_TENSORS = 4096
-MAX_NUMEL = 2**40
-"""Of a shape; more than memory holds, and far from where torch's own arithmetic overflows."""
+TOO_LARGE: Problem = "a tensor that is larger than this grader accepts"
+TOO_LARGE_TOGETHER: Problem = "tensors that are larger together than this grader accepts"
 
 
-class UnusableTensor(Exception):
-    """A tensor that cannot be sent, such as a sparse one; ``problem`` says why."""
+class Unsendable(Exception):
+    """Something that cannot be sent; ``problem`` says why, ``size`` how much it is, if too much."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, size: int = 0) -> None:
         super().__init__(problem)
         self.problem: Problem = problem
+        self.size = size
+
+
+class UnusableTensor(Unsendable):
+    """A tensor that cannot be sent, such as a sparse one."""
 
 
 class Packer:
-    """Collects tensors for one frame."""
+    """Collects tensors for one frame, of so many numbers together if that is limited."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_numbers: int = MAX_BLOB) -> None:
         self.specs: list[TensorSpec] = []
         self.blob = bytearray()
+        self._most_numbers = most_numbers
+        self._numbers = 0
 
     def add(self, tensor: torch.Tensor, *, keep_strides: bool = False) -> int:
         """Append ``tensor`` and return its index; raises UnusableTensor.
 
         With ``keep_strides`` a non-contiguous tensor arrives with the same strides.
         """
-        plain = _plain(tensor)
+        plain = _plain(tensor, self._most_numbers)
+        if not plain.is_meta:
+            self._numbers += plain.numel()
+        if self._numbers > self._most_numbers:
+            raise UnusableTensor(TOO_LARGE_TOGETHER, self._numbers)
         strides: list[int] = []
         if plain.is_meta:
             data = b""
@@ -70,7 +79,7 @@ class Packer:
 
     def _append(self, tensor: torch.Tensor, data: bytes, strides: list[int]) -> int:
         if len(self.blob) + len(data) > MAX_BLOB:
-            raise UnusableTensor("a tensor that is larger than this grader accepts")
+            raise UnusableTensor(TOO_LARGE_TOGETHER, self._numbers)
         self.specs.append(
             TensorSpec(
                 NAMES[tensor.dtype],
@@ -85,7 +94,7 @@ class Packer:
         return len(self.specs) - 1
 
 
-def _plain(tensor: torch.Tensor) -> torch.Tensor:
+def _plain(tensor: torch.Tensor, most_numbers: int) -> torch.Tensor:
     """The same numbers, strided and without bits that change their meaning, on the CPU or meta."""
     if tensor.is_quantized:
         raise UnusableTensor("a quantised tensor")
@@ -97,9 +106,10 @@ def _plain(tensor: torch.Tensor) -> torch.Tensor:
         raise UnusableTensor("a tensor of an unusual dtype")
     if tensor.dim() > MAX_DIMS:
         raise UnusableTensor("a tensor with too many axes")
-    size = 0 if tensor.is_meta else tensor.numel() * tensor.element_size()
-    if size > MAX_BLOB or _claimed(tensor.shape) >= MAX_NUMEL:
-        raise UnusableTensor("a tensor that is larger than this grader accepts")
+    numbers = 0 if tensor.is_meta else tensor.numel()
+    size = numbers * tensor.element_size()
+    if numbers > most_numbers or size > MAX_BLOB or claimed(tensor.shape) >= MAX_NUMEL:
+        raise UnusableTensor(TOO_LARGE, tensor.numel())
     tensor = tensor.detach().resolve_conj().resolve_neg()
     return tensor if tensor.device.type in ("cpu", "meta") else tensor.cpu()
 
@@ -114,11 +124,16 @@ def raw_bytes(dense: torch.Tensor) -> bytes:
 
 
 def unpack(
-    specs: list[TensorSpec], blob: bytes | bytearray, *, strided: bool = False
+    specs: list[TensorSpec],
+    blob: bytes | bytearray,
+    *,
+    strided: bool = False,
+    budget: Budget | None = None,
 ) -> list[torch.Tensor]:
     """Rebuild the tensors of a frame, each owning its memory; raises ProtocolError.
 
-    Only with ``strided`` may a tensor claim strides, and so more numbers than it has bytes.
+    Only with ``strided`` may a tensor claim strides, and so more numbers than it has bytes. A
+    ``budget`` counts their memory for as long as something uses it.
     """
     if len(specs) > MAX_TENSORS:
         raise ProtocolError("it sent too many tensors")
@@ -126,18 +141,20 @@ def unpack(
     for spec in specs:
         if spec.strides and not strided:
             raise ProtocolError("it sent a malformed tensor")
-        tensors.append(_unpack_one(spec, blob, offset))
+        tensors.append(_unpack_one(spec, blob, offset, budget))
         offset += spec.size
     if offset != len(blob):
         raise ProtocolError("it sent bytes that belong to no tensor")
     return tensors
 
 
-def _unpack_one(spec: TensorSpec, blob: bytes | bytearray, offset: int) -> torch.Tensor:
+def _unpack_one(
+    spec: TensorSpec, blob: bytes | bytearray, offset: int, budget: Budget | None
+) -> torch.Tensor:
     dtype = DTYPES.get(spec.dtype)
     if dtype is None or len(spec.shape) > MAX_DIMS or spec.size < 0:
         raise ProtocolError("it sent a malformed tensor")
-    if min(spec.shape, default=0) < 0 or _claimed(spec.shape) >= MAX_NUMEL:
+    if min(spec.shape, default=0) < 0 or claimed(spec.shape) >= MAX_NUMEL:
         raise ProtocolError("it sent a tensor of an impossible shape")
     if spec.device == "meta":
         if spec.size:
@@ -150,9 +167,10 @@ def _unpack_one(spec: TensorSpec, blob: bytes | bytearray, offset: int) -> torch
         raise ProtocolError("it sent a tensor whose shape does not match its bytes")
     if count == 0:
         return torch.empty(spec.shape, dtype=dtype)
-    memory = bytearray(memoryview(blob)[offset : offset + spec.size])
+    data = memoryview(blob)[offset : offset + spec.size]
+    memory = bytearray(data) if budget is None else Held(budget, cost(spec), data)
     if dtype is torch.bool:
-        flat = torch.frombuffer(memory, dtype=torch.uint8) != 0
+        flat = torch.frombuffer(memory, dtype=torch.uint8).ne_(0).view(torch.bool)
     else:
         flat = torch.frombuffer(memory, dtype=dtype)
     if spec.strides:
@@ -160,7 +178,7 @@ def _unpack_one(spec: TensorSpec, blob: bytes | bytearray, offset: int) -> torch
     return flat.reshape(spec.shape)
 
 
-def _claimed(shape: Sequence[int]) -> int:
+def claimed(shape: Sequence[int]) -> int:
     """Numbers of a shape; a zero counts as one, as torch multiplies the other sizes even then."""
     return math.prod(shape) or math.prod(max(n, 1) for n in shape)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 from collections.abc import Iterator, Sequence
 from functools import cache, cached_property
 from pathlib import Path
@@ -13,6 +14,7 @@ from grader.course.model import Assignment, CourseError
 from grader.course.submission import Submission, read_submission, stage, unpack
 from grader.report.model import Evidence
 from grader.sandbox import loading
+from grader.sandbox.budget import HELD_BYTES
 from grader.sandbox.executor import Executor
 from grader.sandbox.messages import ForbiddenUse
 from grader.sandbox.readable import Readable, code_paths
@@ -26,6 +28,9 @@ from grader.session.process import StudentProcess
 from grader.session.protocol import SandboxMode
 from grader.session.student import Student
 from grader.session.transport import InProcess, Transport, TrustedReference
+
+LEFT_OVER = HELD_BYTES // 8
+"""Bytes that may be left of earlier checks before cycles are looked for."""
 
 
 class Bench:
@@ -57,6 +62,10 @@ class Bench:
         self._writes_before = self._transport.input_writes
         draw = Draw(self.seed if seed is None else seed, name)
         self._transport.begin_check(draw.seed)
+        if "_reference_executor" in vars(self):
+            self._reference_executor.forget()
+        if self._transport.budget.held > LEFT_OVER:
+            gc.collect()  # a cycle of the suite's, such as every optimiser makes
 
     def attribute(self, error: BaseException | None) -> BaseException | None:
         """What really ended a check: inputs that the student spoilt are no fault of a reference."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Protocol
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol, TypeAlias
 
 import torch
 
 from grader.course.model import Signature
+from grader.sandbox.budget import MAX_MESSAGE, MODULE_NAMES, REPLY_NUMBERS
 from grader.sandbox.errors import ProtocolError
 from grader.sandbox.messages import (
     Assigned,
@@ -22,16 +23,18 @@ from grader.sandbox.messages import (
     Items,
     Module,
     Plain,
+    Problem,
     Raised,
     Returned,
     TensorRef,
     Unusable,
     Value,
 )
-from grader.sandbox.tensors import DTYPES, NAMES, Packer, unpack
+from grader.sandbox.tensors import DTYPES, NAMES, TOO_LARGE, TOO_LARGE_TOGETHER, Packer, unpack
 from grader.session.errors import CheckFailure, student_error
 from grader.session.transport import Transport
 
+Kind: TypeAlias = tuple[torch.Size, torch.dtype, torch.device]
 _KEPT_FROM = "kept_from_what_was_written"
 
 
@@ -45,7 +48,7 @@ class Owner(Protocol):
 
     def assigned(self, packer: Packer) -> Assigned: ...
 
-    def named_parameters(self) -> Iterator[tuple[str, torch.nn.Parameter]]: ...
+    def remote_parameters(self) -> Iterable[tuple[str, torch.nn.Parameter]]: ...
 
 
 class RemoteObject:
@@ -67,8 +70,9 @@ class RemoteObject:
             raise AttributeError(name)
         request = Attribute(handle=self.remote_id, name=name)
         reply, blob = self._transport.ask(request, b"", Returned)
-        returned = accept(reply)
-        return _decode(returned.value, unpack(returned.tensors, blob), self._transport)
+        returned = accept(reply, "An attribute of what your code returned is")
+        tensors = unpack(returned.tensors, blob, budget=self._transport.budget)
+        return decode(returned.value, tensors, self._transport)
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         call = Exchange(self._transport, arguments, options, None)
@@ -123,12 +127,13 @@ class Exchange:
         ``part`` is the dotted name of a submodule of the module ``handle``, to be called instead.
         """
         assigned = [] if self._owner is None else [self._owner.assigned(self._packer)]
-        parameters = [] if self._owner is None else list(self._owner.named_parameters())
+        parameters = [] if self._owner is None else list(self._owner.remote_parameters())
+        leaves = [tensor for _, tensor in self._inputs.values()]
+        leaves += [parameter for _, parameter in parameters]
+        with torch._C.DisableTorchFunctionSubclass():
+            keep_graph = torch.is_grad_enabled() and any(leaf.requires_grad for leaf in leaves)
+            self._kinds = [kind_of(leaf) for leaf in leaves] if keep_graph else []
         self._parameter_names = [name for name, _ in parameters]
-        self._parameters: list[torch.Tensor] = [parameter for _, parameter in parameters]
-        inputs = [tensor for _, tensor in self._inputs.values()]
-        leaves = [*inputs, *self._parameters]
-        keep_graph = torch.is_grad_enabled() and any(leaf.requires_grad for leaf in leaves)
         signature = self._signature and CallSignature(
             arguments=self._signature.arguments, options=self._signature.options
         )
@@ -150,13 +155,13 @@ class Exchange:
         else:
             self.perform()
         assert self._returned is not None
-        return _decode(self._returned.value, self.tensors, self._transport)
+        return decode(self._returned.value, self.tensors, self._transport)
 
     def perform(self) -> list[torch.Tensor]:
         """Make the round trip; results are in ``tensors``, in the order of their indices."""
         reply, blob = self._transport.ask(self._request, self._packer.blob, Returned)
-        self._returned = returned = accept(reply)
-        self.tensors = unpack(returned.tensors, blob)
+        self._returned = returned = accept(reply, "Your code returned")
+        self.tensors = unpack(returned.tensors, blob, budget=self._transport.budget)
         self.module = returned.module
         self._call = returned.call
         if self.module is None:
@@ -171,23 +176,11 @@ class Exchange:
         assert self._returned is not None
         return [spec.requires_grad for spec in self._returned.tensors]
 
-    def backward(self, cotangents: list[torch.Tensor | None]) -> list[torch.Tensor | None]:
-        """Gradients of the inputs and then of the parameters, given those of the results."""
-        packer = Packer()
-        given = {i: packer.add(c) for i, c in enumerate(cotangents) if c is not None}
-        request = Backward(call=self._call, cotangents=given, tensors=packer.specs)
-        reply, blob = self._transport.ask(request, packer.blob, Gradients)
-        gradients = accept(reply)
-        tensors = unpack(gradients.tensors, blob)
+    @property
+    def way_back(self) -> _WayBack:
+        """How gradients flow through this call."""
         indices = [index for index, _ in self._inputs.values()]
-        result = [gradients.inputs.get(index) for index in indices]
-        result += [gradients.parameters.get(name) for name in self._parameter_names]
-        leaves = [tensor for _, tensor in self._inputs.values()] + self._parameters
-        found = [None if index is None else _index(tensors, index) for index in result]
-        for gradient, leaf in zip(found, leaves, strict=True):
-            if gradient is not None and kind_of(gradient) != kind_of(leaf):
-                raise ProtocolError("it sent a gradient of another shape, type or device")
-        return found
+        return _WayBack(self._transport, self._call, indices, self._parameter_names, self._kinds)
 
     def _write_back(self, changed: dict[int, int]) -> None:
         """What the call wrote into its inputs is seen in the caller's tensors, as ever.
@@ -229,13 +222,47 @@ class Exchange:
         raise TypeError(f"a {type(thing).__name__} cannot be passed to the student's code")
 
 
+class _WayBack:
+    """How gradients flow through a call; holds none of its results, which would keep themselves."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        call: int,
+        inputs: list[int],
+        parameters: list[str],
+        kinds: list[Kind],
+    ) -> None:
+        self._transport = transport
+        self._call = call
+        self._inputs = inputs
+        self._parameters = parameters
+        self._kinds = kinds
+
+    def gradients(self, cotangents: list[torch.Tensor | None]) -> list[torch.Tensor | None]:
+        """Gradients of the inputs and then of the parameters, given those of the results."""
+        packer = Packer()
+        given = {i: packer.add(c) for i, c in enumerate(cotangents) if c is not None}
+        request = Backward(call=self._call, cotangents=given, tensors=packer.specs)
+        reply, blob = self._transport.ask(request, packer.blob, Gradients)
+        gradients = accept(reply, "Your backward pass gives")
+        tensors = unpack(gradients.tensors, blob, budget=self._transport.budget)
+        result = [gradients.inputs.get(index) for index in self._inputs]
+        result += [gradients.parameters.get(name) for name in self._parameters]
+        found = [None if index is None else _index(tensors, index) for index in result]
+        for gradient, kind in zip(found, self._kinds, strict=True):
+            if gradient is not None and kind_of(gradient) != kind:
+                raise ProtocolError("it sent a gradient of another shape, type or device")
+        return found
+
+
 class _RemoteCall(torch.autograd.Function):
     """Connects a remote call to autograd; differentiable once."""
 
     @staticmethod
     def forward(ctx: Any, exchange: Exchange, *leaves: torch.Tensor) -> tuple[torch.Tensor, ...]:
         outputs = exchange.perform()
-        ctx.exchange = exchange
+        ctx.way_back = exchange.way_back
         ctx.set_materialize_grads(False)
         constant = [t for t, d in zip(outputs, exchange.differentiable, strict=True) if not d]
         ctx.mark_non_differentiable(*constant)
@@ -244,10 +271,23 @@ class _RemoteCall(torch.autograd.Function):
     @staticmethod
     @torch.autograd.function.once_differentiable
     def backward(ctx: Any, *cotangents: torch.Tensor | None) -> tuple[Any, ...]:
-        gradients = ctx.exchange.backward(list(cotangents))
+        gradients = ctx.way_back.gradients(list(cotangents))
         needed = ctx.needs_input_grad[1:]
         wanted = [g if need else None for g, need in zip(gradients, needed, strict=True)]
         return (None, *wanted)
+
+
+_ALLOWED: dict[Problem, str] = {
+    TOO_LARGE: f"at most {REPLY_NUMBERS:,} numbers are allowed",
+    TOO_LARGE_TOGETHER: f"at most {REPLY_NUMBERS:,} numbers are allowed, all tensors together",
+    "more than this grader accepts": (
+        f"names, texts and nested lists may take {MAX_MESSAGE >> 20} MiB together"
+    ),
+    "a module with more parts or names than this grader accepts": (
+        f"at most {MODULE_NAMES:,} parameters, buffers and submodules are allowed; each part of a "
+        "dotted name counts"
+    ),
+}
 
 
 def _refuse_surprises(given: list[torch.Tensor], results: list[torch.Tensor]) -> None:
@@ -258,26 +298,31 @@ def _refuse_surprises(given: list[torch.Tensor], results: list[torch.Tensor]) ->
         raise CheckFailure("Your code returned complex numbers; real ones are expected.")
 
 
-def accept(reply: Any) -> Any:
-    """Pass a good reply on; raise what another one stands for."""
+def accept(reply: Any, subject: str = "Your code made") -> Any:
+    """Pass a good reply on; raise what another one stands for.
+
+    ``subject`` begins the sentence about what cannot be taken.
+    """
     if isinstance(reply, Raised):
         raise student_error(reply)
     if isinstance(reply, Unusable):
-        raise CheckFailure(f"Your code returned {reply.problem}; a dense tensor is expected.")
+        allowed = _ALLOWED.get(reply.problem, "a dense tensor is expected")
+        detail = f"it is {reply.size:,}" if reply.size else ""
+        raise CheckFailure(f"{subject} {reply.problem}; {allowed}.", detail)
     return reply
 
 
-def _decode(value: Value, tensors: list[torch.Tensor], transport: Transport) -> Any:
+def decode(value: Value, tensors: list[torch.Tensor], transport: Transport) -> Any:
     match value:
         case Plain():
             return value.value
         case TensorRef():
             return _index(tensors, value.index)
         case Items():
-            items = [_decode(item, tensors, transport) for item in value.items]
+            items = [decode(item, tensors, transport) for item in value.items]
             return items if value.kind == "list" else tuple(items)
         case Entries():
-            return {key: _decode(item, tensors, transport) for key, item in value.items.items()}
+            return {key: decode(item, tensors, transport) for key, item in value.items.items()}
         case DType():
             if value.name not in DTYPES:
                 raise ProtocolError("it answered with a dtype that is not there")
@@ -285,7 +330,7 @@ def _decode(value: Value, tensors: list[torch.Tensor], transport: Transport) -> 
         case Handle():
             members = value.items
             if members is not None:
-                members = [_decode(item, tensors, transport) for item in members]
+                members = [decode(item, tensors, transport) for item in members]
             return RemoteObject(transport, value.id, value.type, members)
 
 
@@ -295,6 +340,6 @@ def _index(tensors: list[torch.Tensor], index: int) -> torch.Tensor:
     return tensors[index]
 
 
-def kind_of(tensor: torch.Tensor) -> tuple[torch.Size, torch.dtype, torch.device]:
+def kind_of(tensor: torch.Tensor) -> Kind:
     """What two tensors have in common of which one can take the other's place."""
     return tensor.shape, tensor.dtype, tensor.device

@@ -50,13 +50,21 @@ class Prober:
     def __len__(self) -> int:
         return len(self._runs)
 
-    def observe_student(self, bench: Bench) -> list[Signature]:
-        """Signatures of the submission; raises WorkerLost."""
-        return [self._observe_student(bench, number) for number in range(len(self))]
+    def observe_student(
+        self, bench: Bench, number: int, right: Signature, seed: int = PROBE_SEED
+    ) -> Signature:
+        """The signature of the submission on one probe, of which ``right`` is a right answer's.
 
-    def mark_random(self, bench: Bench, number: int, seen: Signature) -> Signature:
+        Raises WorkerLost.
+        """
+        bench.begin(self._runs[number][0], seed=seed)
+        return observe(self._probe(number), bench.student, _describe, right)
+
+    def mark_random(
+        self, bench: Bench, number: int, seen: Signature, right: Signature
+    ) -> Signature:
         """``seen``, with what another random stream changes marked; raises WorkerLost."""
-        return mark_random(seen, self._observe_student(bench, number, PROBE_SEED + 1))
+        return mark_random(seen, self.observe_student(bench, number, right, PROBE_SEED + 1))
 
     def observe_module(
         self, student: DirectStudent, number: int, *, stream: int = 0
@@ -66,10 +74,6 @@ class Prober:
         before = torch.default_generator.get_state()
         seen = observe(self._probe(number), student, student.describe)
         return seen, not torch.equal(before, torch.default_generator.get_state())
-
-    def _observe_student(self, bench: Bench, number: int, seed: int = PROBE_SEED) -> Signature:
-        bench.begin(self._runs[number][0], seed=seed)
-        return observe(self._probe(number), bench.student, _describe)
 
     def _probe(self, number: int) -> Callable[[Any], dict[str, torch.Tensor]]:
         _, function, sizes = self._runs[number]
@@ -155,11 +159,11 @@ def diagnose(
     prober, catalogue = modules.prober, modules.catalogue
     if not len(prober) or not len(catalogue):
         return []
-    student = prober.observe_student(bench)
+    right = [modules.observe(catalogue.source, number) for number in range(len(prober))]
+    student = [prober.observe_student(bench, *one) for one in enumerate(right)]
     for number, seen in enumerate(student):
-        right = modules.observe(catalogue.source, number)
-        if distance(seen, right) is None and not modules.may_be_random(number):
-            student[number] = prober.mark_random(bench, number, seen)
+        if distance(seen, right[number]) is None and not modules.may_be_random(number):
+            student[number] = prober.mark_random(bench, number, seen, right[number])
     match = Matcher(catalogue, student, modules.observe).match(seconds)
     if match is None:
         return []

@@ -100,7 +100,7 @@ def student_error(raised: Raised) -> StudentError:
         frame=frame and Frame(file=frame.file[:_MAX_NAME], line=frame.line, text=frame.text[:200]),
     )
     for name in raised.bases:
-        error_class = _error_class(name)
+        error_class = _error_class(name) if hasattr(builtins, name) else None
         if error_class is not None:
             return error_class(raised)
     return StudentError(raised)
@@ -108,7 +108,7 @@ def student_error(raised: Raised) -> StudentError:
 
 @cache
 def _error_class(name: str) -> type[StudentError] | None:
-    builtin = getattr(builtins, name, None)
+    builtin = getattr(builtins, name)
     if not (isinstance(builtin, type) and issubclass(builtin, Exception)):
         return None
     try:

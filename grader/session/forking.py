@@ -10,7 +10,8 @@ import gc
 import os
 import socket
 
-from grader.sandbox import cores, process
+from grader.sandbox import cores, limits, process
+from grader.sandbox.budget import SESSION_BYTES
 from grader.sandbox.starting import Workers
 from grader.session.protocol import Job
 from grader.session.serving import answer_job
@@ -37,6 +38,7 @@ class Forking:
             try:
                 process.die_with_parent(me)
                 cores.keep_to_one()
+                limits.cap_growth(SESSION_BYTES)
                 gc.disable()  # this process ends before collecting could pay
                 answer_job(job, self._sock, self._server)
                 status = 0

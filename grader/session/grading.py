@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import sys
 import tempfile
 import time
 import types
@@ -35,7 +36,7 @@ from grader.session.consequences import Failure, with_consequences
 from grader.session.diagnosing import FaultModules, diagnose
 from grader.session.errors import GraderFault, OutOfTime, SubmissionUnusable
 from grader.session.evidence import Exhibit, Run, collect_exhibits, demonstrations
-from grader.session.outcomes import Outcome
+from grader.session.outcomes import OUT_OF_MEMORY, Outcome, is_out_of_memory
 from grader.session.plugin import Checks
 from grader.session.protocol import Job, Progress
 from grader.session.pytest_run import run_suites
@@ -135,6 +136,10 @@ class _Run(Checks):
         with self._staging:
             try:
                 checks = self._checks()
+            except Exception as error:
+                if not is_out_of_memory(error):
+                    raise
+                checks = self._too_large()
             finally:
                 if self._bench is not None:
                     self._bench.discard()
@@ -189,12 +194,19 @@ class _Run(Checks):
         failures = self._failures()
         exhibits: list[Exhibit] = []
         if bench is not None and failures and self._assignment.reference is not None:
-            with contextlib.suppress(OutOfTime, SubmissionUnusable, WorkerLost):
+            with contextlib.suppress(OutOfTime, SubmissionUnusable, WorkerLost, MemoryError):
                 exhibits = collect_exhibits(bench, self._demonstrations)
                 if self._hidden_module is not None:
                     self._diagnose(bench, self._hidden_module, failures)
             bench.discard()
         return score(self._expected, self._outcomes, exhibits, self._diagnosis)
+
+    def _too_large(self) -> list[CheckResult]:
+        """The checks of a submission that left no memory to grade it with."""
+        if self._bench is not None:
+            self._bench.discard()
+        self._bench, self._message = None, OUT_OF_MEMORY
+        return score(self._expected, {}, [])
 
     def _diagnose(self, bench: Bench, suite: types.ModuleType, failures: list[Failure]) -> None:
         """Name the misconceptions, and what they explain."""
@@ -234,6 +246,10 @@ class _Run(Checks):
         if raised is None:
             raised = _raised_by(item.ihook.pytest_runtest_call, item=item)
         after = _raised_by(item.ihook.pytest_runtest_teardown, item=item, nextitem=nextitem)
+        # What a check made is held by nobody once it is over.
+        item._request, item.funcargs = False, {}  # type: ignore[assignment]
+        for name in ("last_type", "last_value", "last_traceback", "last_exc"):
+            vars(sys).pop(name, None)
         return after if raised is None else raised
 
     def finished(self, item: pytest.Item, outcome: Outcome) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 
 from grader.course.model import Signature
 from grader.report.model import Evidence
+from grader.sandbox.budget import NAME_BYTES, Held
 from grader.sandbox.errors import ProtocolError
 from grader.sandbox.messages import (
     Assigned,
@@ -18,15 +21,58 @@ from grader.sandbox.messages import (
     Train,
     Trained,
 )
-from grader.sandbox.tensors import NAMES, Packer, unpack
-from grader.session.calls import Exchange, RemoteObject, accept, kind_of
+from grader.sandbox.tensors import NAMES, Packer, Unsendable
+from grader.sandbox.weights import Names
+from grader.session.calls import Exchange, RemoteObject, accept
 from grader.session.returns import check_returned
 from grader.session.transport import Transport
+from grader.session.unread import Source, is_read, unread_buffer, unread_parameter
 
-MAX_NAMES = 4096
-"""Of a module's parameters, buffers and submodules together."""
-MAX_PATH = 512
-"""Characters of one dotted name."""
+
+class _Remote:
+    """What every part of a mirrored module needs to reach the student's.
+
+    It knows parameters by the tables that the parts keep them in, and no part: so nothing here
+    keeps itself alive.
+    """
+
+    def __init__(self, transport: Transport, number: int) -> None:
+        self.transport = transport
+        self.number = number
+        self.source = Source(transport, number)
+        self._tables: dict[str, tuple[dict[str, torch.nn.Parameter | None], str]] = {}
+
+    def forget(self) -> None:
+        """Forget what is described anew."""
+        self.source.forget()
+        self._tables.clear()
+
+    def keep(self, name: str, table: dict[str, torch.nn.Parameter | None], leaf: str) -> None:
+        """Know the parameter ``name`` as what ``table`` has of the name ``leaf``."""
+        self._tables[name] = table, leaf
+
+    def named_parameters(self) -> Iterator[tuple[str, torch.nn.Parameter]]:
+        """Each once, in the student's order."""
+        for name, (table, leaf) in self._tables.items():
+            if (parameter := table.get(leaf)) is not None:
+                yield name, parameter
+
+    def changed(self) -> dict[str, torch.Tensor]:
+        """New numbers of the parameters that were changed here since the last call."""
+        changed, sent = {}, self.source.sent
+        for name, parameter in self.named_parameters():
+            if is_read(parameter):
+                value = parameter.detach()
+                if name not in sent or not (value.is_meta or torch.equal(value, sent[name])):
+                    changed[name] = value
+        return changed
+
+    def assigned(self, packer: Packer, training: bool) -> Assigned:
+        """What has to be sent before a call."""
+        changed = self.changed()
+        self.source.sent |= {name: value.clone() for name, value in changed.items()}
+        tensors = {name: packer.add(value) for name, value in changed.items()}
+        return Assigned(handle=self.number, tensors=tensors, training=training)
 
 
 class _Mirror(torch.nn.Module):
@@ -35,24 +81,36 @@ class _Mirror(torch.nn.Module):
     It trains or evaluates as the whole module does.
     """
 
-    def __init__(self, whole: RemoteModule | None, path: str) -> None:
+    _remote: _Remote
+    _path: str
+    _whole: weakref.ref[RemoteModule] | None
+
+    def __init__(self, remote: _Remote, path: str, whole: weakref.ref[RemoteModule] | None) -> None:
         super().__init__()
+        self._remote = remote
         self._path = path
-        # Set as an attribute, the whole would become a part of its part.
-        vars(self)["_whole"] = whole
-        if whole is not None:
-            self.training = whole.training
+        self._whole = whole
+        if whole is not None and (module := whole()) is not None:
+            self.training = module.training
 
     def forward(self, *arguments: Any, **options: Any) -> Any:
         """Call the part of the student's module that has this name, with what it takes there."""
-        whole: RemoteModule | None = vars(self)["_whole"]
-        assert whole is not None
-        if self.training is not whole.training:
+        whole = None if self._whole is None else self._whole()
+        if whole is not None and self.training is not whole.training:
             raise RuntimeError(
                 f"{self._path} trains or evaluates as the whole module does: call train() or "
                 "eval() on that"
             )
-        return whole.call_part(self._path, arguments, options)
+        call = Exchange(self._remote.transport, arguments, options, None, self)
+        return call.run(handle=self._remote.number, part=self._path)
+
+    def assigned(self, packer: Packer) -> Assigned:
+        """What has to be sent before a call: parameters changed here since the last time."""
+        return self._remote.assigned(packer, self.training)
+
+    def remote_parameters(self) -> Iterator[tuple[str, torch.nn.Parameter]]:
+        """Those of the whole module, of which this may be a part."""
+        return self._remote.named_parameters()
 
     def __getitem__(self, index: int) -> torch.nn.Module | None:
         return list(self._modules.values())[index]
@@ -65,15 +123,16 @@ class RemoteModule(_Mirror):
     """An ``nn.Module`` whose parameters mirror, by name, those of the student's module.
 
     The mirror is what counts: values set here (``load_state_dict``, an optimiser, in place) are
-    sent along with the next call. Gradients of parameters arrive in the mirror.
+    sent along with the next call. Gradients of parameters arrive in the mirror. What the student's
+    parameters and buffers hold is read when it is first used.
     """
 
     def __init__(self, transport: Transport, number: int, name: str, signature: Signature) -> None:
-        super().__init__(None, "")
+        super().__init__(_Remote(transport, number), "", None)
         self._transport = transport
         self._signature = signature
         self._remote_name = name
-        self._sent: dict[str, torch.Tensor] = {}
+        self._held: Held | None = None
         self.remote_id = number
 
     def forward(self, *arguments: Any, **options: Any) -> Any:
@@ -81,11 +140,6 @@ class RemoteModule(_Mirror):
         call = Exchange(self._transport, arguments, options, self._signature, self)
         result = call.run(handle=self.remote_id)
         return check_returned(result, self._signature.returns, self._remote_name)
-
-    def call_part(self, path: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        """Call the submodule at ``path``; gradients flow as through the whole module."""
-        call = Exchange(self._transport, arguments, options, None, self)
-        return call.run(handle=self.remote_id, part=path)
 
     def load_weights(self, weights: dict[str, torch.Tensor]) -> None:
         """Set the declared parameters: by the student's ``load_weights``, else by name.
@@ -96,9 +150,9 @@ class RemoteModule(_Mirror):
         packer = Packer()
         indices = {name: packer.add(tensor) for name, tensor in weights.items()}
         request = LoadWeights(handle=self.remote_id, weights=indices, tensors=packer.specs)
-        reply, blob = self._transport.ask(request, packer.blob, Inspected)
+        reply, _ = self._transport.ask(request, packer.blob, Inspected)
         inspected = accept(reply)
-        self.mirror(inspected.module, unpack(inspected.tensors, blob))
+        self.mirror(inspected.module)
 
     def fit(
         self, batches: torch.Tensor, *, learning_rate: float, floor: float | None = None
@@ -117,9 +171,9 @@ class RemoteModule(_Mirror):
             assigned=[self.assigned(packer)],
             tensors=packer.specs,
         )
-        reply, blob = self._transport.ask(request, packer.blob, Trained)
+        reply, _ = self._transport.ask(request, packer.blob, Trained)
         trained = accept(reply)
-        self.mirror(trained.module, unpack(trained.tensors, blob))
+        self.mirror(trained.module)
         if len(trained.losses) != len(batches):
             raise ProtocolError("it trained for another number of steps")
         losses = [round(loss, 4) for loss in trained.losses]
@@ -142,9 +196,9 @@ class RemoteModule(_Mirror):
             device=None if device is None else device.type,
         )
         self._send_assigned()
-        reply, blob = self._transport.ask(request, b"", Inspected)
+        reply, _ = self._transport.ask(request, b"", Inspected)
         inspected = accept(reply)
-        self.mirror(inspected.module, unpack(inspected.tensors, blob))
+        self.mirror(inspected.module)
         return self
 
     def float(self) -> RemoteModule:
@@ -167,37 +221,25 @@ class RemoteModule(_Mirror):
                 raise
         return getattr(RemoteObject(self._transport, self.remote_id, "", None), name)
 
-    def assigned(self, packer: Packer) -> Assigned:
-        """What has to be sent before a call: parameters changed here since the last time."""
-        changed = {}
-        for name, parameter in self.named_parameters():
-            value = parameter.detach()
-            sent = self._sent.get(name)
-            if sent is None or not (value.is_meta or torch.equal(value, sent)):
-                changed[name] = packer.add(value)
-                self._sent[name] = value.clone()
-        return Assigned(handle=self.remote_id, tensors=changed, training=self.training)
-
     def _send_assigned(self) -> None:
-        if any(
-            not (p.is_meta or torch.equal(p.detach(), self._sent[n]))
-            for n, p in self.named_parameters()
-        ):
+        if self._remote.changed():
             reading = Exchange(self._transport, (), {}, None, self)
             reading.run(handle=self.remote_id, name="named_parameters")
 
-    def mirror(self, module: Module, tensors: list[torch.Tensor]) -> None:
+    def mirror(self, module: Module) -> None:
         """Take over the parameters, buffers and submodules of the student's module.
 
-        Raises ProtocolError for a description that makes no sense.
+        Raises ProtocolError for a description that makes no sense, or is larger than is accepted.
         """
-        _refuse_impossible(module)
+        size = NAME_BYTES * _count_names(module)
+        self._held = None
+        self._held = self._transport.budget.hold(size)
         try:
-            self._take_over(module, tensors)
+            self._take_over(module)
         except (IndexError, KeyError, AttributeError, AssertionError, RuntimeError):
             raise ProtocolError("it described a module that makes no sense") from None
 
-    def _take_over(self, module: Module, tensors: list[torch.Tensor]) -> None:
+    def _take_over(self, module: Module) -> None:
         for path in module.submodules:
             self._container(path)
         known = dict(self.named_parameters(remove_duplicate=False))
@@ -206,26 +248,19 @@ class RemoteModule(_Mirror):
             container, leaf = self._parent(name)
             del container._parameters[leaf]
         mirrored: dict[str, torch.nn.Parameter] = {}
-        self._sent.clear()
+        remote = self._remote
+        remote.forget()
         for described in module.parameters:
-            tensor = tensors[described.tensor]
-            mine = known.get(described.name)
-            if described.same_as is not None:
-                mine = mirrored[described.same_as]
-            elif mine is None or kind_of(mine) != kind_of(tensor):
-                trained = described.trained and tensor.dtype.is_floating_point
-                mine = torch.nn.Parameter(tensor, requires_grad=trained)
-            else:
-                with torch.no_grad():
-                    mine.copy_(tensor)
-            mirrored[described.name] = mine
             container, leaf = self._parent(described.name)
-            container._parameters[leaf] = mine
             if described.same_as is None:
-                self._sent[described.name] = mine.detach().clone()
+                mine = unread_parameter(described, remote.source, known.get(described.name))
+                remote.keep(described.name, container._parameters, leaf)
+            else:
+                mine = mirrored[described.same_as]
+            mirrored[described.name] = container._parameters[leaf] = mine
         for described in module.buffers:
             container, leaf = self._parent(described.name)
-            container._buffers[leaf] = tensors[described.tensor]
+            container._buffers[leaf] = unread_buffer(described, remote.source)
 
     def _parent(self, name: str) -> tuple[torch.nn.Module, str]:
         path, _, leaf = name.rpartition(".")
@@ -236,23 +271,22 @@ class RemoteModule(_Mirror):
         parts = path.split(".") if path else []
         for count, part in enumerate(parts, 1):
             if part not in container._modules:
-                container._modules[part] = _Mirror(self, ".".join(parts[:count]))
+                whole = weakref.ref(self)
+                container._modules[part] = _Mirror(self._remote, ".".join(parts[:count]), whole)
             inner = container._modules[part]
             assert inner is not None
             container = inner
         return container
 
 
-def _refuse_impossible(module: Module) -> None:
-    """Raise ProtocolError for what would cost this side more than it cost to send.
-
-    A path makes a container for each of its parts, and every parameter is copied: so neither may a
-    path be endless nor many parameters be one tensor.
-    """
-    described = [*module.parameters, *module.buffers]
-    paths = [*module.submodules, *(entry.name for entry in described)]
-    tensors = {entry.tensor for entry in described}
-    if len(paths) > MAX_NAMES or max(map(len, paths), default=0) > MAX_PATH:
-        raise ProtocolError("it described a module that is larger than is accepted")
-    if len(tensors) < len(described):
-        raise ProtocolError("it described a module that makes no sense")
+def _count_names(module: Module) -> int:
+    """How many names and parts of names a module has; raises ProtocolError for too many."""
+    names = Names()
+    try:
+        for entry in (*module.parameters, *module.buffers):
+            names.add(entry.name, of_tensor=True)
+        for path in module.submodules:
+            names.add(path)
+    except Unsendable:
+        raise ProtocolError("it described a module that is larger than is accepted") from None
+    return names.count

@@ -13,7 +13,13 @@ from grader.course.helpers import unchained_words
 from grader.course.submission import Submission
 from grader.diagnosis.crashes import explain
 from grader.report.model import Evidence, Location, Status
-from grader.sandbox.errors import ProtocolError, SandboxError, WorkerLost, WorkerTimeout
+from grader.sandbox.errors import (
+    OverBudget,
+    ProtocolError,
+    SandboxError,
+    WorkerLost,
+    WorkerTimeout,
+)
 from grader.session.errors import (
     CheckFailure,
     GraderFault,
@@ -22,6 +28,12 @@ from grader.session.errors import (
     OutOfTime,
     StudentError,
     SubmissionUnusable,
+)
+
+MAX_DETAIL = 2000
+OUT_OF_MEMORY = (
+    "What your code returned takes more memory to look at than the grader has for one submission: "
+    "something is far larger than it should be."
 )
 
 
@@ -100,6 +112,10 @@ def outcome_of(error: BaseException | None, submission: Submission | None) -> Ou
                 status=Status.TIMEOUT,
                 message="Your code did not finish in time. Is there a loop that never ends?",
             )
+        case OverBudget():
+            return Outcome(
+                status=Status.FAILED, message=f"Your code returned too much: {error.how}."
+            )
         case ProtocolError():
             words = f"Your code disturbed the process that runs it: {error.how}."
             return Outcome(status=Status.CRASHED, message=words, signature=words)
@@ -115,21 +131,30 @@ def outcome_of(error: BaseException | None, submission: Submission | None) -> Ou
             return Outcome(
                 status=Status.FAILED,
                 message=error.message,
-                detail=error.detail,
+                detail=error.detail[:MAX_DETAIL],
                 inputs_changed=isinstance(error, InputsChanged),
             )
         case AssertionError():
             return Outcome(
                 status=Status.FAILED,
                 message="This property does not hold.",
-                detail=str(error)[:2000],
+                detail=str(error)[:MAX_DETAIL],
             )
+    if is_out_of_memory(error):
+        return Outcome(status=Status.FAILED, message=OUT_OF_MEMORY)
     if type(error).__name__ == "Skipped":
         return Outcome(status=Status.SKIPPED, message=str(error))
     return Outcome(
         status=Status.FAILED,
         message="What your code returned could not be examined: it does not have the right form.",
         detail="".join(traceback.format_exception(error, limit=-3))[-2000:],
+    )
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether there was no memory left on this side."""
+    return isinstance(error, MemoryError) or (
+        type(error) is RuntimeError and "can't allocate memory" in str(error)
     )
 
 

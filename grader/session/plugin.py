@@ -100,9 +100,11 @@ class Checks:
         if module is not None:
             bench.constants.keep(module)
         started = time.perf_counter()
-        error = bench.attribute(self.run(item, nextitem))
+        raised = self.run(item, nextitem)
+        error = bench.attribute(raised)
         bench.constants.restore()
         outcome = outcome_of(error, bench.submission)
+        _let_go(raised)
         outcome.output, outcome.truncated = bench.take_output()
         outcome.evidence = bench.take_evidence()
         if isinstance(error, WorkerLost):
@@ -164,6 +166,13 @@ class PlainChecks(Checks):
         if self._benches is not None:
             with self._benches:
                 pass
+
+
+def _let_go(error: BaseException | None) -> None:
+    """Free what the frames of an error hold: pytest keeps errors in cycles, and nobody collects."""
+    while error is not None:
+        error.__traceback__ = None
+        error = error.__cause__ or error.__context__
 
 
 def _make_visible(failure: Any) -> None:

@@ -11,6 +11,7 @@ from grader.course.model import Assignment, Limits
 from grader.report.model import Evidence
 from grader.report.words import nearest
 from grader.sandbox import families
+from grader.sandbox.budget import Budget
 from grader.sandbox.client import Worker
 from grader.sandbox.commands import Confinement, Layer
 from grader.sandbox.eager import COMPILERS
@@ -90,6 +91,7 @@ class StudentProcess:
         self.input_writes = 0
         self.inputs_closed = False
         self.curves: list[Evidence] = []
+        self.budget = Budget()
         self.notes: list[str] = []
         self._defined: list[str] = []
         self._kinds: dict[str, str] = {}
@@ -134,6 +136,7 @@ class StudentProcess:
         left = max(0.0, self._submission_deadline - time.monotonic())
         self._start_clock(min(self._limits.check_seconds, left * SHARE_OF_WHAT_IS_LEFT))
         self.curves = []
+        self.budget.begin_check()
         if self._worker is not None:
             # A round trip of its own would cost as much as many a check's only call.
             self._worker.announce(BeginCheck(seed=seed))
@@ -235,6 +238,7 @@ class StudentProcess:
         asked = time.monotonic()
         worker = self._server.spawn(self._main.parent, confinement)
         worker.keep_output = self._limits.output_bytes
+        worker.budget = self.budget
         ready = worker.wait_ready()
         # Where each worker has to import torch, that is not what the submission's time is for.
         self._submission_deadline += time.monotonic() - asked
@@ -338,7 +342,8 @@ class StudentProcess:
         assert isinstance(reply, Loaded)
         missing = [name for name in exports if name not in reply.exports]
         if self._mode is None:
-            self._defined, self._kinds, self.missing = reply.defined[:200], reply.exports, missing
+            self._defined, self.missing = reply.defined[:200], missing
+            self._kinds = {name: kind for name, kind in reply.exports.items() if name in exports}
             self._self_contained, self._changed = reply.self_contained, reply.changed
             self._elsewhere = reply.elsewhere
         elif missing != self.missing:

@@ -55,7 +55,7 @@ class RemoteFunction:
                 raise ProtocolError("it described a module that makes no sense")
             forward = self._export.forward or Signature()
             module = RemoteModule(self._transport, result.remote_id, self.__name__, forward)
-            module.mirror(call.module, call.tensors)
+            module.mirror(call.module)
             return module
         if self._export.forward is not None:
             raise CheckFailure(f"{self.__name__} is not a class derived from torch.nn.Module.")

@@ -18,7 +18,8 @@ from typing import TypeAlias
 import msgspec
 
 from grader.report.model import Report
-from grader.sandbox import cores, eager, frames, process
+from grader.sandbox import cores, eager, frames, limits, process
+from grader.sandbox.budget import SESSION_BYTES
 from grader.sandbox.starting import Workers
 from grader.session.answering import answer, progress_to
 from grader.session.protocol import Job
@@ -141,6 +142,7 @@ def _serve(like: Job, control: socket.socket, events: socket.socket, server: Wor
                 process.die_with_parent(me)
                 cores.keep_to_one()
                 control.close()
+                limits.cap_growth(SESSION_BYTES)
                 gc.disable()
                 return job, progress_to(events)
             _, status = os.waitpid(pid, 0)

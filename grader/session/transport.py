@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol, TypeVar
 
 from grader.report.model import Evidence
+from grader.sandbox.budget import Budget
 from grader.sandbox.executor import Executor
 from grader.sandbox.messages import BeginCheck, Done, FromWorker, Raised, Request, Unusable
 from grader.session.errors import GraderFault
@@ -20,6 +21,9 @@ class Transport(Protocol):
 
     inputs_closed: bool
     """Whether what a call writes into its inputs is kept from whoever passed them."""
+
+    budget: Budget
+    """Counts what is held here of what comes back."""
 
     curves: list[Evidence]
     """The losses of each training of this check."""
@@ -47,6 +51,7 @@ class InProcess:
         self.input_writes = 0
         self.inputs_closed = False
         self.curves: list[Evidence] = []
+        self.budget = Budget()
 
     def ask(
         self, request: Request, blob: bytes | bytearray, expected: type[R]
@@ -70,6 +75,8 @@ class TrustedReference(InProcess):
         self, request: Request, blob: bytes | bytearray, expected: type[R]
     ) -> tuple[R | Raised | Unusable, bytes | bytearray]:
         reply, data = super().ask(request, blob, expected)
+        if isinstance(reply, Raised) and "MemoryError" in (reply.type, *reply.bases):
+            raise MemoryError
         if isinstance(reply, Raised | Unusable):
             raise GraderFault(f"the reference failed: {reply}")
         return reply, data

@@ -19,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.course.model import Export
+from grader.sandbox.budget import Budget
 from grader.sandbox.client import ForkServer, Worker
 from grader.sandbox.commands import Confinement
 from grader.sandbox.errors import WorkerLost
@@ -48,6 +49,7 @@ from grader.sandbox.messages import (
     Parameter,
     Plain,
     Raised,
+    Read,
     Reply,
     Returned,
     TensorRef,
@@ -76,8 +78,11 @@ def packed(*tensors: torch.Tensor) -> Packer:
 TENSORS = packed(torch.arange(6.0).reshape(2, 3), torch.ones(3, 2).T, torch.tensor([True, False]))
 DENSE = packed(torch.arange(6.0).reshape(2, 3), torch.ones(2), torch.tensor([True, False]))
 MODULE = Module(
-    parameters=[Parameter(name="W.weight", tensor=0), Parameter(name="W.bias", tensor=1)],
-    buffers=[Parameter(name="mask", tensor=2)],
+    parameters=[
+        Parameter(name="W.weight", shape=[2, 3], dtype="float32"),
+        Parameter(name="W.bias", shape=[2], dtype="float32"),
+    ],
+    buffers=[Parameter(name="mask", shape=[2], dtype="bool", trained=False)],
     submodules=["W"],
 )
 VALUE = Items(
@@ -107,8 +112,8 @@ def mutated(sample: tuple[Any, bytes], seed: int, changes: int) -> tuple[bytes, 
 REPLIES: list[tuple[FromWorker, bytes]] = [
     (Returned(value=VALUE, call=1, module=MODULE, changed={0: 1}, tensors=DENSE.specs), DENSE.blob),
     (Returned(value=TensorRef(index=0), call=2, tensors=DENSE.specs), DENSE.blob),
-    (Inspected(module=MODULE, tensors=DENSE.specs), DENSE.blob),
-    (Trained(losses=[2.0, 1.0], module=MODULE, tensors=DENSE.specs), DENSE.blob),
+    (Inspected(module=MODULE), b""),
+    (Trained(losses=[2.0, 1.0], module=MODULE), b""),
     (Gradients(inputs={0: 0}, parameters={"W.weight": 1}, tensors=DENSE.specs), DENSE.blob),
     (Loaded(exports={"anything": "function"}, defined=["anything"]), b""),
     (
@@ -180,6 +185,7 @@ class Wire:
         replies = msgspec.msgpack.Decoder(Reply)
         self.worker = Worker(Ended(pid), ours, io.FileIO(read_end, "r"), replies)
         self.input_writes = 0
+        self.worker.budget = self.budget = Budget()
         self.curves: list[Any] = []
 
     def ask(self, request: Any, blob: bytes, expected: Any) -> Any:
@@ -260,6 +266,7 @@ REQUESTS: list[tuple[Any, bytes]] = [
     (Backward(call=1, cotangents={0: 0}, tensors=TENSORS.specs), TENSORS.blob),
     (Attribute(handle=1, name="W"), b""),
     (Inspect(handle=1), b""),
+    (Read(handle=1, names=["W.weight", "W.bias"]), b""),
     (LoadWeights(handle=1, weights={"W.weight": 0}, tensors=TENSORS.specs), TENSORS.blob),
     (Convert(handle=1, dtype="float64", device="cpu"), b""),
     (Train(handle=1, batches=0, learning_rate=0.1, tensors=TENSORS.specs), TENSORS.blob),

@@ -61,7 +61,11 @@ def example_frame() -> bytes:
     packer = Packer()
     packer.add(torch.arange(6.0).reshape(2, 3))
     value = Items(kind="tuple", items=[TensorRef(index=0), Entries(items={"a": Plain(value=1)})])
-    module = Module(parameters=[Parameter(name="W.weight", tensor=0)], buffers=[], submodules=["W"])
+    module = Module(
+        parameters=[Parameter(name="W.weight", shape=[2, 3], dtype="float32")],
+        buffers=[],
+        submodules=["W"],
+    )
     reply = Returned(value=value, call=1, module=module, tensors=packer.specs)
     return frame(encode(reply), bytes(packer.blob))
 

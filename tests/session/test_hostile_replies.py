@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from grader.course.model import Export
+from grader.sandbox.budget import Budget
 from grader.sandbox.errors import ProtocolError, WorkerLost
 from grader.sandbox.messages import (
     DType,
@@ -51,6 +52,7 @@ class Says:
         self.replies = list(replies)
         self.input_writes = 0
         self.inputs_closed = False
+        self.budget = Budget()
 
     def ask(self, request, blob, expected):
         reply, data = self.replies[0] if len(self.replies) == 1 else self.replies.pop(0)
@@ -93,7 +95,13 @@ values = st.recursive(
     max_leaves=6,
 )
 parameters = st.builds(
-    Parameter, name=names, tensor=index, same_as=st.none() | names, trained=st.booleans()
+    Parameter,
+    name=names,
+    shape=st.lists(st.integers(-1, 3), max_size=3),
+    dtype=st.sampled_from(["float32", "bool", "complex64", "nn", ""]),
+    device=st.sampled_from(["cpu", "meta", "cuda"]),
+    same_as=st.none() | names,
+    trained=st.booleans(),
 )
 modules = st.builds(
     Module,
@@ -152,18 +160,19 @@ class TestAnyReply:
             return
         assert x.grad is None or x.grad.shape == x.shape
 
-    @given(reply=framed(lambda draw, specs: Inspected(module=draw(modules), tensors=specs)))
+    @given(reply=st.builds(Inspected, module=modules), numbers=framed(returned))
     @settings(max_examples=150)
-    def test_to_load_weights(self, reply):
-        spec, blob = numbers(2)
+    def test_to_load_weights_and_reading(self, reply, numbers):
         start = Module(
-            parameters=[Parameter(name="W.weight", tensor=0)], buffers=[], submodules=["W"]
+            parameters=[Parameter(name="W.weight", shape=[2], dtype="float32")],
+            buffers=[],
+            submodules=["W"],
         )
-        made = Returned(value=Handle(id=1, type="Layer"), call=1, module=start, tensors=[spec])
-        layer = student((made, blob), reply).Layer()
+        made = Returned(value=Handle(id=1, type="Layer"), call=1, module=start)
+        layer = student((made, b""), (reply, b""), numbers).Layer()
         with contextlib.suppress(ALLOWED):
             layer.load_weights({"W.weight": torch.ones(2)})
-            list(layer.named_parameters())
+            [tensor + 1 for _, tensor in [*layer.named_parameters(), *layer.named_buffers()]]
 
 
 class TestTypedReplies:
