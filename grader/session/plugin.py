@@ -89,7 +89,6 @@ class Checks:
 
     def _attempt(self, item: pytest.Item, nextitem: pytest.Item | None) -> tuple[Outcome, Bench]:
         from grader.sandbox.errors import WorkerLost
-        from grader.session.outcomes import outcome_of
 
         bench = self.bench_for(item.path)
         module = getattr(item, "module", None)
@@ -98,7 +97,7 @@ class Checks:
         started = time.perf_counter()
         error = bench.attribute(self.run(item, nextitem))
         bench.constants.restore()
-        outcome = outcome_of(error, bench.submission)
+        outcome = bench.outcome_of(error)
         outcome.output, outcome.truncated = bench.take_output()
         outcome.evidence = bench.take_evidence()
         if isinstance(error, WorkerLost):

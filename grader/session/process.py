@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 import time
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, TypeAlias, TypeVar
@@ -48,6 +51,9 @@ Mode: TypeAlias = Literal["whole", "definitions"]
 SLOW_IMPORT_SECONDS = 2.0
 """A file that takes longer to import is imported once; later workers take its definitions."""
 
+MOST_ERRORS = 8
+"""Of different errors on public inputs, how many are remembered."""
+
 SHARE_OF_WHAT_IS_LEFT = 0.25
 """No check may take more of the submission's remaining time."""
 
@@ -89,6 +95,10 @@ class StudentProcess:
         self._uses: list[ForbiddenUse] = []
         self._is_read = not assignment.forbidden
         self._unread: WorkerLost | None = None
+        self._sees_hidden = False
+        self.raised_in_public: list[Raised] = []
+        """What the student's code raised on inputs that anybody may see, each once."""
+        self._met: set[tuple[object, ...]] = set()
         self.missing: list[str] = []
         """Declared exports that the file does not give."""
         self.import_output: tuple[str, bool] = ("", False)
@@ -138,7 +148,37 @@ class StudentProcess:
             raise WorkerLost("it has ended during this check")
         reply, data = self._worker.request(request, blob, expected, self._check_deadline)
         self._note(reply)
+        if isinstance(reply, Raised) and not self._sees_hidden:
+            self._keep(reply)
         return reply, data
+
+    @property
+    def sees_hidden(self) -> bool:
+        """Whether hidden checks have begun, of whose inputs nothing may get out."""
+        return self._sees_hidden
+
+    def begin_hidden(self) -> None:
+        """Give hidden checks a worker of their own.
+
+        From here on nothing is asked of a worker that a student is shown in numbers or words: a
+        worker can leave word of what it has seen to a later one.
+        """
+        self.discard()
+        self._sees_hidden = True
+
+    @contextlib.contextmanager
+    def on_the_side(self, share: float) -> Iterator[None]:
+        """Time that the submission's checks do not lose, as long as that share of theirs at most.
+
+        Raises OutOfTime after it.
+        """
+        before, started = self._submission_deadline, time.monotonic()
+        allowed = started + share * self._limits.submission_seconds
+        self._submission_deadline = min(before, allowed)
+        try:
+            yield
+        finally:
+            self._submission_deadline = before + time.monotonic() - started
 
     def take_output(self) -> tuple[str, bool]:
         """What the student's code printed since the last time, and whether some was dropped."""
@@ -199,6 +239,18 @@ class StudentProcess:
         for name in dict.fromkeys(reply.tripped):
             if name in self._assignment.forbidden and name not in kept:
                 self._uses.append(ForbiddenUse(name=name))
+
+    def _keep(self, raised: Raised) -> None:
+        """Remember an error, unless the same was met, and no more than an honest answer needs.
+
+        How many there are to choose from is what a hidden check can tell by raising one of them.
+        """
+        raised = student_error(raised).raised
+        line = (raised.frame.file, raised.frame.line) if raised.frame else ()
+        same = raised.kind, raised.type, line, re.sub("[0-9]+", "#", raised.message)
+        if same not in self._met and len(self._met) < MOST_ERRORS:
+            self._met.add(same)
+            self.raised_in_public.append(raised)
 
     def _start_clock(self, seconds: float) -> None:
         self._check_deadline = min(time.monotonic() + seconds, self._submission_deadline)
