@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 @options.sandbox
 @options.isolate
 @options.chain
+@options.beside
 def command(
     assignment: str,
     submission: str | None,
@@ -36,6 +37,7 @@ def command(
     sandbox: SandboxMode,
     isolate: bool,
     chain: bool,
+    beside: str | None,
 ) -> None:
     """Walk through the handout's examples with your numbers.
 
@@ -57,7 +59,9 @@ def command(
         described = course_assignment(load_course(root), assignment)
         examples = load_steps(described)
         chosen = None if example is None else find_example(examples, example)
-        target = resolve_targets((word,), assignment=assignment, course=str(root), chain=chain)[0]
+        target = resolve_targets(
+            (word,), assignment=assignment, course=str(root), chain=chain, beside=beside
+        )[0]
         how = Options(seed=0, check_seconds=timeout, public_only=True, sandbox=sandbox, chain=chain)
         with GradingProcess(isolate=isolate) as process:
             demonstrated = process.demonstrate(target.job(how))

@@ -70,6 +70,14 @@ chain = click.option(
 )
 
 
+beside = click.option(
+    "--with",
+    "beside",
+    metavar="FOLDER",
+    help="Let a file import what lies in this folder; without it a file is graded alone.",
+)
+
+
 def grading(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of a command that grades, which it takes as one: ``how``, an ``Options``."""
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     metavar="PERCENT",
     help="Exit with 1 if less than this share of the points is earned.",
 )
+@options.beside
 @options.grading
 @output.show_option
 @click.pass_context
@@ -40,6 +41,7 @@ def command(
     fail_under: float | None,
     how: Options,
     audience: str | None,
+    beside: str | None,
 ) -> None:
     """Grade submissions.
 
@@ -51,7 +53,9 @@ def command(
     wanted = [f"json={destination}", *formats] if destination is not None else list(formats)
     deliveries = delivery.prepare(wanted)
     with told():
-        resolved = resolve_targets(targets, assignment=assignment, course=course, chain=how.chain)
+        resolved = resolve_targets(
+            targets, assignment=assignment, course=course, chain=how.chain, beside=beside
+        )
         report = _grade(resolved, how)
     report = output.for_audience(report, audience or "student")
     printed = not delivery.takes_stdout(deliveries)

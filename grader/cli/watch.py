@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 @click.argument("target", required=False, metavar="[TARGET]")
 @options.assignment
 @options.course
+@options.beside
 @options.grading
 @output.show_option
 def command(
@@ -29,6 +30,7 @@ def command(
     course: str | None,
     how: Options,
     audience: str | None,
+    beside: str | None,
 ) -> None:
     """Grade whenever a file is saved, and show what changed.
 
@@ -42,7 +44,7 @@ def command(
     view = _View(audience or "student")
     with told():
         loaded, targets, start = watched(
-            target, assignment=assignment, course=course, chain=how.chain
+            target, assignment=assignment, course=course, chain=how.chain, beside=beside
         )
         with Watch(targets, start, loaded, how) as watch, contextlib.closing(view):
             for event in watch:

@@ -14,7 +14,7 @@ import msgspec
 from .finding import MAX_BYTES, defines_any, find_main, is_test, read_code, suffix_of
 from .model import Assignment, NotGradable
 from .source import Code, SourceFile, few, imported_modules
-from .tree import Beside, Tree, shown
+from .tree import Alone, Beside, Tree, shown
 
 MAX_HELPERS = 20
 MAX_IMPORTS = 500
@@ -33,6 +33,8 @@ class Helpers(msgspec.Struct, frozen=True, kw_only=True):
     """Ids of the earlier assignments whose files are among ``files``."""
     unchained: list[str]
     """Modules that are imported, and are earlier assignments, which are graded by themselves."""
+    left: list[str]
+    """Modules that are imported, and lie beside the file, which is graded alone."""
 
 
 def find_helpers(
@@ -48,11 +50,12 @@ def find_helpers(
 ) -> Helpers:
     """Modules beside ``main``, which is ``name`` of ``tree``; and notes on those not taken.
 
-    Of a single file's folder, which may be a whole class's, only what is imported; of a folder or
-    zip that was handed in, what is imported and then the rest. ``written`` are files that the main
-    notebook writes; they come before files of the same name. The student's files for ``earlier``
-    assignments are no helpers; with ``chain`` those that are imported are taken from wherever in
-    ``tree`` they would be found to be graded. Those for ``later`` ones are helpers where imported.
+    Of a single file's folder only what is imported, and nothing of one that may be a whole class's;
+    of a folder or zip that was handed in, what is imported and then the rest. ``written`` are files
+    that the main notebook writes; they come before files of the same name. The student's files for
+    ``earlier`` assignments are no helpers; with ``chain`` those that are imported are taken from
+    wherever in ``tree`` they would be found to be graded. Those for ``later`` ones are helpers
+    where imported.
     """
     search = _Search(tree, name, main, written, assignment, earlier, later, chain)
     pending = deque(_top_names(main.text))
@@ -70,6 +73,7 @@ def find_helpers(
         notes=search.notes(),
         uses=search.uses,
         unchained=search.unchained,
+        left=search.left,
     )
 
 
@@ -92,6 +96,7 @@ class _Search:
         self.chain = chain
         self.uses: list[str] = []
         self.unchained: list[str] = []
+        self.left: list[str] = []
         self.base = PurePosixPath(name).parent
         self.main = main
         self.written = {PurePosixPath(path): code for path, code in written.items()}
@@ -124,11 +129,21 @@ class _Search:
         single = type(self.tree) is Beside
         if not paths and single and self.tree.holds(str(self.base / f"{top}.py")):
             paths = [PurePosixPath(f"{top}.py")]
-        if other is not None and imported and not paths and not self.chain:
-            self.unchained.append(top)
+        if imported and not paths and not texts:
+            self._leave(top, other)
         for path in paths:
             texts += self._take_file(path, top, imported, self.base)
         return texts
+
+    def _leave(self, top: str, earlier: Assignment | None) -> None:
+        """Remember why a module that is imported is not there."""
+        if earlier is not None and not self.chain:
+            self.unchained.append(top)
+            return
+        path = PurePosixPath(f"{top}.py")
+        lies_there = isinstance(self.tree, Alone) and self.tree.leaves(str(self.base / path))
+        if lies_there and self._reason_against(path, top, top) is None:
+            self.left.append(top)
 
     def _take_earlier(self, other: Assignment) -> list[str]:
         """Take the file that would be graded for an earlier assignment; its text, if it is there.
@@ -205,6 +220,7 @@ class _Search:
     def notes(self) -> list[str]:
         notes = [f"Not used: {few(self.refused)}."] if self.refused else []
         notes += [unchained_words(module) for module in self.unchained]
+        notes += [left_words(module) for module in self.left]
         if self.too_many:
             notes.append(
                 f"Only {MAX_HELPERS} files beside the main one were used; {self.too_many} were not."
@@ -217,6 +233,14 @@ def unchained_words(module: str) -> str:
     return (
         f"{module} is an earlier assignment, and each is graded alone: with --chain your own "
         f"{module}.py can be imported."
+    )
+
+
+def left_words(module: str) -> str:
+    """What to say of an import of a file that lies beside one that is graded alone."""
+    return (
+        f"{module}.py lies beside your file and was not taken, as it may be anybody's: add "
+        "--with FOLDER if the folder is yours."
     )
 
 

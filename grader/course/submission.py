@@ -32,7 +32,7 @@ from .finding import (
 from .helpers import find_helpers
 from .model import Assignment, NotGradable
 from .source import SourceFile
-from .tree import MAX_ZIP_BYTES, Archive, Beside, Folder, Tree, read_regular, shown
+from .tree import MAX_ZIP_BYTES, Alone, Archive, Beside, Folder, Tree, read_regular, shown
 
 __all__ = [
     "NotGradable",
@@ -65,6 +65,8 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     """Ids of the earlier assignments whose files are among the helpers."""
     unchained: list[str] = []
     """Modules that are imported, and are earlier assignments, which are graded by themselves."""
+    left: list[str] = []
+    """Modules that are imported, and lie beside the file, which is graded alone."""
     notes: list[str] = []
     """What was done on the grader's own account, each a sentence."""
     digest: str
@@ -78,8 +80,12 @@ def read_submission(
     earlier: Sequence[Assignment] = (),
     later: Sequence[Assignment] = (),
     chain: bool = False,
+    beside: Path | None = None,
 ) -> Submission:
     """What lies at ``path``: a ``.py`` or ``.ipynb`` file, a folder, or a ``.zip`` of one.
+
+    A file may import the modules of the folder ``beside``, or else those around it if that is the
+    assignment's own folder. Any other may be a whole class's: a file there is read alone.
 
     With ``chain`` the student's files for ``earlier`` assignments can be imported, else not; those
     for ``later`` ones count only where they are imported.
@@ -97,11 +103,13 @@ def read_submission(
     if code.empty:
         raise NotGradable(f"{shown(name)!r}: the file is empty. Hand in your answer in it.")
     main = SourceFile.of(code, data, name=shown(name), module=assignment.file.removesuffix(".py"))
+    if beside is not None and type(tree) in (Alone, Beside):
+        tree, name = Beside(beside), path.name
     helpers = find_helpers(
         tree, name, main, code.written, assignment, earlier=earlier, later=later, chain=chain
     )
-    beside = [file.text for file in helpers.files]
-    refuse_another({main.name: main.text}, beside, assignment, others)
+    texts = [file.text for file in helpers.files]
+    refuse_another({main.name: main.text}, texts, assignment, others)
     digest = hashlib.sha256()
     for file in (main, *helpers.files):
         digest.update(f"{file.module}\0{file.digest}\n".encode())
@@ -111,6 +119,7 @@ def read_submission(
         helpers=helpers.files,
         uses=helpers.uses,
         unchained=helpers.unchained,
+        left=helpers.left,
         notes=[*notes, *code.notes, *helpers.notes],
         digest=digest.hexdigest(),
     )
@@ -123,13 +132,16 @@ def fingerprint(
     earlier: Sequence[Assignment] = (),
     later: Sequence[Assignment] = (),
     chain: bool = False,
+    beside: Path | None = None,
 ) -> str:
     """Equal for submissions that are graded alike, and those of which the same is amiss.
 
     The arguments are those of ``read_submission``.
     """
     try:
-        submission = read_submission(path, assignment, earlier=earlier, later=later, chain=chain)
+        submission = read_submission(
+            path, assignment, earlier=earlier, later=later, chain=chain, beside=beside
+        )
     except NotGradable as problem:
         return f"not gradable: {problem}"
     return f"{submission.digest} {submission.main.name}"
@@ -233,6 +245,14 @@ def unpack(data: bytes) -> Submission:
     return packed.submission
 
 
+def _around(path: Path, assignment: Assignment) -> Tree:
+    """The folder of a single file, to import from only where whoever wrote it owns the rest."""
+    folder = path.parent
+    if os.path.realpath(folder) == os.path.realpath(assignment.directory):
+        return Beside(folder)
+    return Alone(folder, path.name)
+
+
 def _open(path: Path, label: str, assignment: Assignment) -> tuple[Tree, str, list[str]]:
     """The tree that ``path`` stands for, the main file in it, and notes."""
     try:
@@ -250,7 +270,7 @@ def _open(path: Path, label: str, assignment: Assignment) -> tuple[Tree, str, li
         read_regular(path, limit=0)
         raise NotGradable(f"{label!r} changed while it was read.")
     if path.suffix.lower() in MAX_BYTES:
-        return Beside(path.parent), path.name, []
+        return _around(path, assignment), path.name, []
     raise NotGradable(
         f"{label!r} is not accepted. Hand in a .py or .ipynb file, or a folder or .zip of it."
     )

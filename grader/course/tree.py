@@ -57,7 +57,7 @@ class Tree(ABC):
 
 
 class Beside(Tree):
-    """The folder of a single submitted file: never listed, only asked for names."""
+    """A folder of which modules may be imported: never listed, only asked for names."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(shown(folder.name))
@@ -77,6 +77,21 @@ class Beside(Tree):
 
     def read(self, name: str, *, limit: int) -> bytes:
         return read_regular(self.path / name, limit=limit, root=self.path)
+
+
+class Alone(Beside):
+    """The folder of a file that is graded alone: it may be a whole class's, so all else stays."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        super().__init__(folder)
+        self._name = name
+
+    def holds(self, name: str) -> bool:
+        return name == self._name and super().holds(name)
+
+    def leaves(self, name: str) -> bool:
+        """Whether there is a regular file of this name that is left where it is."""
+        return not self.holds(name) and super().holds(name)
 
 
 class Folder(Beside):

@@ -83,6 +83,7 @@ def check(
                 course=os.fsencode(loaded.root),
                 assignment=chosen.id,
                 seed=secrets.randbits(53) if seed is None else seed,
+                beside=str(submission.parent),  # from which the session has imported it
             )
             report = warm.grade(job, chosen.limits)
     except CourseError as error:

@@ -249,6 +249,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="r
     started_at: str
     """ISO 8601, with its offset from UTC."""
     duration_s: float
+    """0 in a student's report of hidden checks, as theirs is."""
 
     @property
     def final(self) -> Score:
@@ -265,12 +266,13 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="r
 
     def for_student(self) -> Report:
         """What a student may see: no detail, output or time of hidden checks, nobody's address."""
+        hidden = any(check.visibility is Visibility.HIDDEN for check in self.checks)
         return msgspec.structs.replace(
             self,
             audience=Audience.STUDENT,
             submission=msgspec.structs.replace(self.submission, people=[]),
             checks=[check.for_student() for check in self.checks],
-            duration_s=round(self.duration_s, 1),
+            duration_s=0.0 if hidden else round(self.duration_s, 1),
         )
 
 

@@ -17,6 +17,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from grader.sandbox import channels
 from grader.sandbox.commands import Layer
 from grader.sandbox.messages import Targets, Tried
 
@@ -230,6 +231,11 @@ def _io_uring(targets: Targets) -> None:
     os.close(_libc("syscall", ctypes.c_long(_IO_URING_SETUP), ctypes.c_uint(1), parameters))
 
 
+def _alone(attempt: Callable[[], None]) -> Callable[[Targets], None]:
+    """An attempt that needs to be told nothing."""
+    return lambda _: attempt()
+
+
 PROBES: dict[str, Probe] = {
     "environment": Probe("None of your environment is visible", (), _environment),
     "descriptors": Probe("No file of the grader's is open", (), _descriptors),
@@ -282,6 +288,10 @@ PROBES: dict[str, Probe] = {
         lambda targets: os.execv(targets.program, ["program"]),
     ),
     "raise-limits": Probe("No limit can be raised", ("seccomp",), _raise_limits, only_root=True),
+    **{
+        name: Probe(promise, ("seccomp",), _alone(attempt))
+        for name, (promise, attempt) in channels.TRIED.items()
+    },
     "limits": Probe("Processor time and size of files are limited", ("limits",), _set_limits),
     "memory": Probe("Memory is limited", ("limits",), _take_memory),
     "open-files": Probe("Open files are limited", ("limits",), _open_many),

@@ -14,50 +14,61 @@ from collections.abc import Iterable
 from typing import Any
 
 _ALLOWED = """
-    access alarm arch_prctl brk chdir clock_getres clock_gettime clock_nanosleep close
-    close_range dup dup2 dup3 epoll_create epoll_create1 epoll_ctl epoll_pwait epoll_wait
-    eventfd2 exit exit_group faccessat faccessat2 fadvise64 fchdir fstat fstatfs fsync ftruncate
-    futex get_robust_list getcpu getcwd getdents getdents64 getegid geteuid getgid getgroups
-    getitimer getpeername getpgid getpgrp getpid getppid getpriority getrandom getresgid
-    getresuid getrlimit getrusage getsid getsockname getsockopt gettid gettimeofday getuid lseek
-    lstat madvise membarrier mincore mmap mprotect mremap msync munmap nanosleep newfstatat
-    pause pipe pipe2 poll ppoll pread64 preadv preadv2 pselect6 pwrite64 pwritev pwritev2 read
-    readlink readlinkat readv recvfrom restart_syscall rseq rt_sigaction rt_sigpending
-    rt_sigprocmask rt_sigreturn rt_sigsuspend rt_sigtimedwait sched_get_priority_max
-    sched_get_priority_min sched_getaffinity sched_getparam sched_getscheduler sched_yield
-    select sendto set_robust_list set_tid_address setitimer shutdown sigaltstack stat statfs
-    statx sysinfo time timer_create timer_delete timer_getoverrun timer_gettime timer_settime
-    times umask uname wait4 waitid write writev
+    access alarm arch_prctl brk chdir close close_range dup dup2 dup3 epoll_create epoll_create1
+    epoll_ctl epoll_pwait epoll_wait eventfd2 exit exit_group faccessat faccessat2 fchdir fstat
+    fsync ftruncate getcpu getcwd getdents getdents64 getegid geteuid getgid getgroups getitimer
+    getpeername getpgrp getpid getppid getrandom getresgid getresuid getrlimit getsockname
+    getsockopt gettid gettimeofday getuid lseek lstat membarrier mmap mprotect mremap msync
+    munmap nanosleep newfstatat pause pipe pipe2 poll ppoll pread64 preadv pselect6 pwrite64
+    pwritev read readlink readlinkat readv recvfrom restart_syscall rseq rt_sigaction
+    rt_sigpending rt_sigprocmask rt_sigreturn rt_sigsuspend rt_sigtimedwait
+    sched_get_priority_max sched_get_priority_min sched_getaffinity sched_yield select sendto
+    set_robust_list set_tid_address setitimer shutdown sigaltstack stat statx time timer_delete
+    timer_getoverrun timer_gettime timer_settime times umask uname wait4 waitid write writev
 """
 _WRITING = ("mkdir", "mkdirat", "rename", "renameat", "renameat2", "rmdir", "unlink", "unlinkat")
 """Landlock judges these by their paths; without it, they are denied."""
 _DENIED = """
-    accept accept4 acct add_key bind bpf capset chmod chown chroot connect creat delete_module
-    execve execveat fanotify_init fanotify_mark fchmod fchmodat fchmodat2 fchown fchownat
-    finit_module fork fremovexattr fsetxattr fsopen getxattr init_module io_uring_enter
-    io_uring_register io_uring_setup ioprio_set kcmp kexec_load keyctl landlock_add_rule
-    landlock_create_ruleset landlock_restrict_self lchown link linkat listen lremovexattr
-    lsetxattr memfd_create memfd_secret migrate_pages mknod mknodat mount mount_setattr
-    move_mount move_pages mq_open mq_unlink msgctl msgget msgrcv msgsnd name_to_handle_at
-    open_by_handle_at open_tree perf_event_open personality pidfd_getfd pidfd_open
-    pidfd_send_signal pivot_root process_madvise process_mrelease process_vm_readv
-    process_vm_writev ptrace quotactl reboot recvmmsg recvmsg removexattr request_key
-    rt_sigqueueinfo rt_tgsigqueueinfo sched_setaffinity sched_setattr sched_setparam
-    sched_setscheduler seccomp semctl semget semop sendmmsg sendmsg setdomainname setfsgid
-    setfsuid setgid setgroups sethostname setns setpgid setpriority setregid setresgid setresuid
-    setreuid setrlimit setsid settimeofday setuid setxattr shmat shmctl shmget socket socketpair
-    splice swapoff swapon symlink symlinkat sync syncfs syslog tee tkill truncate umount2
-    unshare userfaultfd utime utimensat utimes vfork vhangup vmsplice
+    accept accept4 acct add_key bind bpf cachestat capset chmod chown chroot connect
+    copy_file_range creat delete_module execve execveat fadvise64 fanotify_init fanotify_mark
+    fchmod fchmodat fchmodat2 fchown fchownat finit_module flock fork fremovexattr fsetxattr
+    fsopen fstatfs get_robust_list getrusage getxattr init_module inotify_add_watch inotify_init
+    inotify_init1 io_setup io_submit io_uring_enter io_uring_register io_uring_setup ioprio_get
+    ioprio_set kcmp kexec_load keyctl landlock_add_rule landlock_create_ruleset
+    landlock_restrict_self lchown link linkat listen lremovexattr lsetxattr memfd_create
+    memfd_secret migrate_pages mincore mknod mknodat mlock mlock2 mlockall mount mount_setattr
+    move_mount move_pages mq_notify mq_open mq_timedreceive mq_timedsend mq_unlink msgctl msgget
+    msgrcv msgsnd name_to_handle_at open_by_handle_at open_tree perf_event_open personality
+    pidfd_getfd pidfd_open pidfd_send_signal pivot_root preadv2 process_madvise process_mrelease
+    process_vm_readv process_vm_writev ptrace pwritev2 quotactl readahead reboot recvmmsg
+    recvmsg remap_file_pages removexattr request_key rt_sigqueueinfo rt_tgsigqueueinfo
+    sched_setaffinity sched_setattr sched_setparam sched_setscheduler seccomp semctl semget
+    semop semtimedop sendfile sendmmsg sendmsg setdomainname setfsgid setfsuid setgid setgroups
+    sethostname setns setpgid setpriority setregid setresgid setresuid setreuid setrlimit setsid
+    settimeofday setuid setxattr shmat shmctl shmget socket socketpair splice statfs swapoff
+    swapon symlink symlinkat sync sync_file_range syncfs sysinfo syslog tee tkill truncate
+    umount2 unshare userfaultfd utime utimensat utimes vfork vhangup vmsplice
 """
 
 _CLONE_THREAD = 0x10000
-_FCNTL_HARMLESS = (0, 1, 2, 3, 5, 1030, 1032, 1034)
-"""Duplicating, flags, whether there is a lock, sizes; not owner and signal, which reach others."""
+_FCNTL_HARMLESS = (0, 1, 2, 3, 1030, 1032, 1034)
+"""Duplicating, flags, sizes; not owner, signal, locks, leases and notices, which reach others."""
 _FCNTL_SET_FLAGS, _ASYNC = 4, 0x2000
 _IOCTL_HARMLESS = (0x5401, 0x802C542A, 0x5413, 0x5421, 0x5450, 0x5451)
 """Is it a terminal (twice), how large is it, non-blocking, close on exec or not."""
 _PRCTL_HARMLESS = (2, 3, 15, 39, 0x53564D41)
 """Reading what layer 2 has set; naming oneself and one's memory."""
+_MADVISE_OWN = (4, 8, 14, 15, 18)
+"""Giving memory back, huge pages or not, wiping it in a fork: what allocators ask for. None of it
+reaches the pages of a file that the kernel keeps for everybody."""
+_FUTEX_PRIVATE = 0x80
+_FUTEX_WAITS, _FUTEX_COMMAND = (0, 9), 0x7F
+"""Waiting without a time and with one: a thread's end is waited for in the place of all processes.
+Waking there would reach others."""
+_OTHERS_CLOCK = 0x80000000
+"""A clock's number is negative where it is that of another process."""
+_OF_ONESELF = {"getpgid": 0, "getsid": 0, "sched_getparam": 0, "sched_getscheduler": 0}
+"""Calls that ask about a process, by the place of its number: 0 is one's own."""
 _OPENS_TO_WRITE = os.O_ACCMODE | os.O_CREAT | os.O_TRUNC if sys.platform == "linux" else 0
 
 
@@ -80,6 +91,16 @@ class Filter:
         # Reading one's own limits, not setting them.
         self._allow("prlimit64", arg(0, equal, 0), arg(2, equal, 0))
         self._allow("clone", arg(0, masked, _CLONE_THREAD, _CLONE_THREAD))
+        for advice in _MADVISE_OWN:
+            self._allow("madvise", arg(2, equal, advice))
+        self._allow("futex", arg(1, masked, _FUTEX_PRIVATE, _FUTEX_PRIVATE))
+        for command in _FUTEX_WAITS:
+            self._allow("futex", arg(1, masked, _FUTEX_COMMAND, command))
+        for name in ("clock_getres", "clock_gettime", "clock_nanosleep", "timer_create"):
+            self._allow(name, arg(0, masked, _OTHERS_CLOCK, 0))
+        for name, place in _OF_ONESELF.items():
+            self._allow(name, arg(place, equal, 0))
+        self._allow("getpriority", arg(0, equal, 0), arg(1, equal, 0))
         for command in _FCNTL_HARMLESS:
             self._allow("fcntl", arg(1, equal, command))
         self._allow("fcntl", arg(1, equal, _FCNTL_SET_FLAGS), arg(2, masked, _ASYNC, 0))

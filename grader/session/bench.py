@@ -23,7 +23,7 @@ from grader.sandbox.starting import Workers, start_workers
 from grader.session.constants import Constants
 from grader.session.draw import Draw
 from grader.session.errors import CheckFailure, GraderFault
-from grader.session.outcomes import Outcome
+from grader.session.outcomes import Outcome, outcome_of, without_secrets
 from grader.session.process import StudentProcess
 from grader.session.protocol import SandboxMode
 from grader.session.student import Student
@@ -31,6 +31,8 @@ from grader.session.transport import InProcess, Transport, TrustedReference
 
 LEFT_OVER = HELD_BYTES // 8
 """Bytes that may be left of earlier checks before cycles are looked for."""
+SHARE_ON_THE_SIDE = 0.25
+"""Of a submission's time, what demonstrations and probes may take besides."""
 
 
 class Bench:
@@ -114,6 +116,13 @@ class Bench:
         writes = self._transport.input_writes - self._writes_before
         return writes > 0 and not self._transport.inputs_closed
 
+    def outcome_of(self, error: BaseException | None) -> Outcome:
+        """What became of a check that ``error`` ended, fit to be told to a student."""
+        outcome = outcome_of(error, self.submission)
+        if self.process is None or self.submission is None or not self.process.sees_hidden:
+            return outcome
+        return without_secrets(outcome, error, self.process.raised_in_public, self.submission)
+
     @contextlib.contextmanager
     def inputs_closed(self) -> Iterator[None]:
         """Keep what the student's code writes into its inputs away from the checks."""
@@ -128,6 +137,30 @@ class Bench:
         if self.process is None or not self.process.used or not outcome.may_improve:
             return False
         return not (outcome.is_repeated and self.process.keeps_nothing)
+
+    def renew(self) -> None:
+        """Let what comes next have a fresh worker, if what came before could have changed it."""
+        if self.process is None or not self.process.keeps_nothing:
+            self.discard()
+
+    def begin_hidden(self) -> None:
+        """Let hidden checks begin, in a worker of their own."""
+        if self.process is not None:
+            self.process.begin_hidden()
+
+    @property
+    def sees_hidden(self) -> bool:
+        """Whether hidden checks have begun; never where none of a student's is run."""
+        return self.process is not None and self.process.sees_hidden
+
+    @contextlib.contextmanager
+    def on_the_side(self) -> Iterator[None]:
+        """Time that the checks do not lose; raises OutOfTime where it is too much."""
+        if self.process is None:
+            yield
+        else:
+            with self.process.on_the_side(SHARE_ON_THE_SIDE):
+                yield
 
     def discard(self) -> None:
         """Let the next check have a fresh worker."""
@@ -225,6 +258,7 @@ def submission_bench(
     chain: bool = False,
     sandbox: SandboxMode = "auto",
     packed: bool = False,
+    beside: Path | None = None,
 ) -> Bench:
     """A bench for a submission, staged in ``directory``, which is made.
 
@@ -235,7 +269,9 @@ def submission_bench(
     if packed:
         submission = unpack(path.read_bytes())
     else:
-        submission = read_submission(path, assignment, earlier=earlier, later=later, chain=chain)
+        submission = read_submission(
+            path, assignment, earlier=earlier, later=later, chain=chain, beside=beside
+        )
     directory.mkdir(mode=0o755)
     main = stage(submission, directory)
     process = StudentProcess(

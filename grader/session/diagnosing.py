@@ -156,6 +156,14 @@ def diagnose(
     CourseError for a broken catalogue.
     """
     modules = modules or FaultModules(suite, bench.assignment)
+    return named(observed(bench, modules), modules, seconds=seconds)
+
+
+def observed(bench: Bench, modules: FaultModules) -> list[Signature]:
+    """What the submission on ``bench`` does on every probe, if there is anything to compare.
+
+    Raises as :func:`diagnose`.
+    """
     prober, catalogue = modules.prober, modules.catalogue
     if not len(prober) or not len(catalogue):
         return []
@@ -164,7 +172,16 @@ def diagnose(
     for number, seen in enumerate(student):
         if distance(seen, right[number]) is None and not modules.may_be_random(number):
             student[number] = prober.mark_random(bench, number, seen, right[number])
-    match = Matcher(catalogue, student, modules.observe).match(seconds)
+    return student
+
+
+def named(
+    student: list[Signature], modules: FaultModules, *, seconds: float = 1.0
+) -> list[tuple[Diagnosis, Fault]]:
+    """The misconceptions that what was ``observed`` shows, as :func:`diagnose` gives them."""
+    if not student:
+        return []
+    match = Matcher(modules.catalogue, student, modules.observe).match(seconds)
     if match is None:
         return []
     return [(_words(match, alike), alike[0]) for alike in match.faults]

@@ -20,6 +20,7 @@ import pytest
 from grader.course.loading import course_assignment, load_course
 from grader.course.model import Assignment, CourseError
 from grader.course.submission import NotGradable
+from grader.diagnosis.probes import Signature
 from grader.report.model import (
     CheckResult,
     Diagnosis,
@@ -33,7 +34,7 @@ from grader.session.bench import Bench, submission_bench
 from grader.session.cases import Case, case_of
 from grader.session.checks import Check, Demonstration, claim_id, declared_check
 from grader.session.consequences import Failure, with_consequences
-from grader.session.diagnosing import FaultModules, diagnose
+from grader.session.diagnosing import FaultModules, named, observed
 from grader.session.errors import GraderFault, OutOfTime, SubmissionUnusable
 from grader.session.evidence import Exhibit, Run, collect_exhibits, demonstrations
 from grader.session.outcomes import OUT_OF_MEMORY, Outcome, is_out_of_memory
@@ -44,6 +45,9 @@ from grader.session.reporting import report_on
 from grader.session.scoring import Expected, by_depth, score, worst
 
 OnProgress: TypeAlias = Callable[[Progress], None]
+_NOT_SHOWN = (OutOfTime, SubmissionUnusable, WorkerLost, MemoryError)
+"""What may end demonstrations and probes; the checks tell the student of it."""
+
 NextJob: TypeAlias = Callable[[], tuple[Job, OnProgress]]
 
 
@@ -94,6 +98,7 @@ def job_bench(
         later=later,
         chain=job.chain,
         packed=job.packed,
+        beside=None if job.beside is None else Path(job.beside),
     )
 
 
@@ -124,6 +129,9 @@ class _Run(Checks):
         self._cases: dict[str, Case] = {}
         self._demonstrations: dict[Demonstration, Run] = {}
         self._hidden_module: types.ModuleType | None = None
+        self._exhibits: list[Exhibit] = []
+        self._observed: list[Signature] = []
+        self._is_shown = False
         self._diagnosis: list[Diagnosis] = []
         self._outcomes: dict[str, Outcome] = {}
         self._fault: Exception | None = None
@@ -190,16 +198,18 @@ class _Run(Checks):
             )
         except GraderFault as fault:
             raise self._fault or fault from None
-        bench = self._bench
         failures = self._failures()
-        exhibits: list[Exhibit] = []
-        if bench is not None and failures and self._assignment.reference is not None:
-            with contextlib.suppress(OutOfTime, SubmissionUnusable, WorkerLost, MemoryError):
-                exhibits = collect_exhibits(bench, self._demonstrations)
-                if self._hidden_module is not None:
-                    self._diagnose(bench, self._hidden_module, failures)
-            bench.discard()
-        return score(self._expected, self._outcomes, exhibits, self._diagnosis)
+        if failures and self._hidden_module is None:
+            self._show()
+        if failures and self._observed and self._faults is not None:
+            self._diagnosis = with_consequences(
+                named(self._observed, self._faults),
+                failures,
+                self._faults.catalogue,
+                self._assignment,
+                seed=self._job.seed,
+            )
+        return score(self._expected, self._outcomes, self._exhibits, self._diagnosis)
 
     def _too_large(self) -> list[CheckResult]:
         """The checks of a submission that left no memory to grade it with."""
@@ -208,16 +218,23 @@ class _Run(Checks):
         self._bench, self._message = None, OUT_OF_MEMORY
         return score(self._expected, {}, [])
 
-    def _diagnose(self, bench: Bench, suite: types.ModuleType, failures: list[Failure]) -> None:
-        """Name the misconceptions, and what they explain."""
-        modules = self._faults or FaultModules(suite, self._assignment)
-        self._diagnosis = with_consequences(
-            diagnose(bench, suite, modules=modules),
-            failures,
-            modules.catalogue,
-            self._assignment,
-            seed=bench.seed,
-        )
+    def _show(self) -> None:
+        """Run what the student is shown numbers of: the demonstrations, and then the probes.
+
+        Before any hidden check, in a worker that never serves one: whatever way there is to leave
+        word for a later worker, nothing is known yet that must not get out.
+        """
+        bench = self._bench
+        if self._is_shown or bench is None or self._assignment.reference is None:
+            return
+        self._is_shown = True
+        bench.renew()
+        with bench.on_the_side(), contextlib.suppress(*_NOT_SHOWN):
+            for exhibit in collect_exhibits(bench, self._demonstrations):
+                self._exhibits.append(exhibit)
+            if self._hidden_module is not None:
+                self._faults = self._faults or FaultModules(self._hidden_module, self._assignment)
+                self._observed = observed(bench, self._faults)
 
     def _failures(self) -> list[Failure]:
         """The checks that failed on what the code does, each with its cases."""
@@ -230,6 +247,9 @@ class _Run(Checks):
 
     def bench_for(self, suite: Path) -> Bench:
         assert self._bench is not None
+        if suite != self._assignment.public_suite and not self._bench.sees_hidden:
+            self._show()
+            self._bench.begin_hidden()
         return self._bench
 
     def is_settled(self, item: pytest.Item) -> bool:
@@ -266,7 +286,8 @@ class _Run(Checks):
         )
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Learn which checks to expect, before any of them runs."""
+        """Learn which checks to expect, before any of them runs: the public ones first."""
+        session.items.sort(key=lambda item: item.path != self._assignment.public_suite)
         by_id: dict[str, Expected] = {}
         taken: dict[str, Check] = {}
         self._total = len(session.items)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import builtins
 import re
 import traceback
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from grader.course.helpers import unchained_words
+from grader.course.helpers import left_words, unchained_words
 from grader.course.submission import Submission
 from grader.diagnosis.crashes import explain
 from grader.report.model import Evidence, Location, Status
@@ -20,6 +21,7 @@ from grader.sandbox.errors import (
     WorkerLost,
     WorkerTimeout,
 )
+from grader.sandbox.messages import Raised
 from grader.session.errors import (
     CheckFailure,
     GraderFault,
@@ -166,31 +168,82 @@ def _raised(error: StudentError, submission: Submission | None) -> Outcome:
             words = f"Your {location.file}, which this imports, is an untouched stub."
             return Outcome(status=Status.ERROR, message=words, location=location, signature=words)
         return Outcome(status=Status.NOT_STARTED, message="Not started.", location=location)
-    where = f" at line {location.line}" if location else ""
-    words = {
-        "syntax": f"Python cannot read your file: there is a syntax error{where}.",
-        "signature": "Your code cannot be called the way the assignment declares.",
-        "weights": "The declared parameters could not be set in your module.",
-    }.get(raised.kind, f"Your code raised {type_in_words(error)}{where}.")
-    hint = meaning = ""
-    advice = _chain_advice(raised.message, submission)
+    advice = _missing_advice(raised.message, submission)
     if advice and "ModuleNotFoundError" in raised.bases:
-        words = f"{words} {advice}"
-    elif raised.kind == "raised":
+        return _errored(error, location, advice)
+    if raised.kind == "raised":
         text = location.text if location else ""
         crash = explain([raised.type, *raised.bases], raised.message, text)
         if crash is not None:
-            meaning = crash.words
-            words, hint = f"{words} {meaning}", crash.hint
+            return _errored(error, location, crash.words, hint=crash.hint, meaning=crash.words)
+    return _errored(error, location)
+
+
+def _errored(
+    error: StudentError,
+    location: Location | None,
+    more: str = "",
+    *,
+    hint: str = "",
+    meaning: str = "",
+) -> Outcome:
+    raised = error.raised
     return Outcome(
         status=Status.ERROR,
-        message=words,
+        message=f"{_what_and_where(error, location)} {more}".rstrip(),
         hint=hint,
         detail=raised.message,
         location=location,
         signature=f"{raised.kind}/{raised.type}/{location.line if location else 0}/{meaning}",
         error=f"{raised.kind}/{raised.type}",
     )
+
+
+def _what_and_where(error: StudentError, location: Location | None) -> str:
+    where = f" at line {location.line}" if location else ""
+    return {
+        "syntax": f"Python cannot read your file: there is a syntax error{where}.",
+        "signature": "Your code cannot be called the way the assignment declares.",
+        "weights": "The declared parameters could not be set in your module.",
+    }.get(error.raised.kind, f"Your code raised {type_in_words(error)}{where}.")
+
+
+_WITHOUT_PLACE = ("signature", "weights")
+"""Kinds of errors whose words do not name a line."""
+
+UNTOLD = (
+    "Your code raised an error on an input that is not shown. Make one of this kind and try it "
+    "yourself."
+)
+
+
+def without_secrets(
+    outcome: Outcome, error: BaseException | None, met: Sequence[Raised], submission: Submission
+) -> Outcome:
+    """What a student may be told of an ``outcome`` on hidden inputs, which ``error`` ended.
+
+    Which error, at which line, meaning what: the code chooses that, and could tell an input by it.
+    So it is told as far as it is among those ``met`` on inputs that anybody may see.
+    """
+    if outcome.unusable or not isinstance(error, StudentError):
+        return outcome
+    known = [_raised(StudentError(one), submission) for one in met]
+    if any(_shown(one) == _shown(outcome) for one in known):
+        return outcome
+    if outcome.status is Status.NOT_STARTED:
+        return msgspec.structs.replace(outcome, location=None)
+    if error.raised.kind in _WITHOUT_PLACE:
+        return _errored(error, None)
+    alike = any((one.error, one.location) == (outcome.error, outcome.location) for one in known)
+    if alike and outcome.error:
+        return _errored(error, outcome.location)
+    return msgspec.structs.replace(
+        outcome, message=UNTOLD, hint="", location=None, signature="", detail=str(error)
+    )
+
+
+def _shown(outcome: Outcome) -> tuple[object, ...]:
+    return outcome.status, outcome.message, outcome.hint, outcome.location
 
 
 def type_in_words(error: StudentError) -> str:
@@ -226,11 +279,14 @@ def _locate(error: StudentError, submission: Submission | None) -> Location | No
     return Location(file=source.name, line=frame.line, text=text[:200])
 
 
-def _chain_advice(message: str, submission: Submission | None) -> str:
-    """What to say where a module is missing that is an earlier assignment; else nothing."""
-    for module in submission.unchained if submission is not None else []:
-        if f"'{module}'" in message:
-            return unchained_words(module)
+def _missing_advice(message: str, submission: Submission | None) -> str:
+    """What to say where a module is missing that was there and not taken; else nothing."""
+    if submission is None:
+        return ""
+    for modules, words in ((submission.unchained, unchained_words), (submission.left, left_words)):
+        for module in modules:
+            if f"'{module}'" in message:
+                return words(module)
     return ""
 
 
@@ -251,7 +307,7 @@ def _import_words(outcome: Outcome, cause: Exception, submission: Submission | N
         if raised.message:
             outcome.message += f" {raised.message}"
         if "ModuleNotFoundError" in raised.bases:
-            advice = _chain_advice(raised.message, submission)
+            advice = _missing_advice(raised.message, submission)
             advice = advice or "Only torch, numpy and the standard library are sure to be there."
             outcome.message += f". {advice}"
     outcome.detail = ""

@@ -93,7 +93,6 @@ class Checks:
 
     def _run_once(self, item: pytest.Item, nextitem: pytest.Item | None) -> tuple[Outcome, Bench]:
         from grader.sandbox.errors import WorkerLost
-        from grader.session.outcomes import outcome_of
 
         bench = self.bench_for(item.path)
         module = getattr(item, "module", None)
@@ -103,7 +102,7 @@ class Checks:
         raised = self.run(item, nextitem)
         error = bench.attribute(raised)
         bench.constants.restore()
-        outcome = outcome_of(error, bench.submission)
+        outcome = bench.outcome_of(error)
         _let_go(raised)
         outcome.output, outcome.truncated = bench.take_output()
         outcome.evidence = bench.take_evidence()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 import time
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, TypeAlias, TypeVar
@@ -53,8 +56,12 @@ SLOW_IMPORT_SECONDS = 2.0
 
 MOST_CHANGES, MOST_CHARACTERS = 6, 120
 """Of what a file set for its whole process, and was put back, so many are said."""
+
 UNIMPORTABLE = ("SyntaxError", "IndentationError", "TabError")
 """Raised of a source that no import can run either, so that nobody needs to search it."""
+
+MOST_ERRORS = 8
+"""Of different errors on public inputs, how many are remembered."""
 
 SHARE_OF_WHAT_IS_LEFT = 0.25
 """No check may take more of the submission's remaining time."""
@@ -99,6 +106,10 @@ class StudentProcess:
         self._changed: list[str] = []
         self._uses: list[ForbiddenUse] = []
         self._is_read = not assignment.forbidden
+        self._sees_hidden = False
+        self.raised_in_public: list[Raised] = []
+        """What the student's code raised on inputs that anybody may see, each once."""
+        self._met: set[tuple[object, ...]] = set()
         self.missing: list[str] = []
         """Declared exports that the file does not give."""
         self.import_output: tuple[str, bool] = ("", False)
@@ -149,7 +160,37 @@ class StudentProcess:
             raise WorkerLost("it has ended during this check")
         reply, data = self._worker.request(request, blob, expected, self._check_deadline)
         self._note(reply)
+        if isinstance(reply, Raised) and not self._sees_hidden:
+            self._keep(reply)
         return reply, data
+
+    @property
+    def sees_hidden(self) -> bool:
+        """Whether hidden checks have begun, of whose inputs nothing may get out."""
+        return self._sees_hidden
+
+    def begin_hidden(self) -> None:
+        """Give hidden checks a worker of their own.
+
+        From here on nothing is asked of a worker that a student is shown in numbers or words: a
+        worker can leave word of what it has seen to a later one.
+        """
+        self.discard()
+        self._sees_hidden = True
+
+    @contextlib.contextmanager
+    def on_the_side(self, share: float) -> Iterator[None]:
+        """Time that the submission's checks do not lose, as long as that share of theirs at most.
+
+        Raises OutOfTime after it.
+        """
+        before, started = self._submission_deadline, time.monotonic()
+        allowed = started + share * self._limits.submission_seconds
+        self._submission_deadline = min(before, allowed)
+        try:
+            yield
+        finally:
+            self._submission_deadline = before + time.monotonic() - started
 
     def take_output(self) -> tuple[str, bool]:
         """What the student's code printed since the last time, and whether some was dropped."""
@@ -220,11 +261,24 @@ class StudentProcess:
         for entry, ran in reply.tripped.items():
             if entry not in self._assignment.forbidden or entry in kept:
                 continue
-            known = ran == entry or ran in families.names()
+            # Which of a family's members ran can be chosen by hidden inputs; that one did is a bit.
+            known = not self._sees_hidden and ran in families.names()
             self._uses.append(ForbiddenUse(name=entry, by=ran if known and ran != entry else ""))
-        for name in reply.skipped:
+        for name in reply.skipped if not self._sees_hidden else ():
             if name in COMPILERS and (note := _what_was_skipped(name)) not in self.notes:
                 self.notes.append(note)
+
+    def _keep(self, raised: Raised) -> None:
+        """Remember an error, unless the same was met, and no more than an honest answer needs.
+
+        How many there are to choose from is what a hidden check can tell by raising one of them.
+        """
+        raised = student_error(raised).raised
+        line = (raised.frame.file, raised.frame.line) if raised.frame else ()
+        same = raised.kind, raised.type, line, re.sub("[0-9]+", "#", raised.message)
+        if same not in self._met and len(self._met) < MOST_ERRORS:
+            self._met.add(same)
+            self.raised_in_public.append(raised)
 
     def _start_clock(self, seconds: float) -> None:
         self._check_deadline = min(time.monotonic() + seconds, self._submission_deadline)

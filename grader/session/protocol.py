@@ -47,6 +47,8 @@ class Job(msgspec.Struct, tag=True, tag_field="is", kw_only=True):
     sandbox: SandboxMode = "auto"
     chain: bool = False
     """Whether the student's files for earlier assignments may be imported."""
+    beside: str | None = None
+    """The folder from which a file may import; None for its own, if it is the assignment's."""
     packed: bool = False
     """Whether the submission was read elsewhere, and its path is a file of what was read."""
     repeated: bool = False

@@ -20,6 +20,8 @@ class Target(msgspec.Struct, kw_only=True):
     assignment: str
     course: Path
     course_title: str
+    beside: Path | None = None
+    """The folder from which a file may import, if one was named."""
 
     def job(self, options: Options, *, repeated: bool = False) -> Job:
         """The job of grading it."""
@@ -34,6 +36,7 @@ class Target(msgspec.Struct, kw_only=True):
             public_only=options.public_only,
             sandbox=options.sandbox,
             chain=options.chain,
+            beside=None if self.beside is None else str(self.beside),
             repeated=repeated,
         )
 
@@ -44,13 +47,15 @@ def resolve_targets(
     assignment: str | None = None,
     course: str | None = None,
     chain: bool = False,
+    beside: str | None = None,
 ) -> list[Target]:
     """The submissions that ``words`` name, in their order; every assignment's if there are none.
 
     A word is an assignment's id, a file, or a folder: a student's, holding one or more of the
     assignments. ``course`` defaults to the one around the current folder, or else around the first
     target. With ``chain`` an id means the folder of all the course's files, so that they can be
-    imported. Raises CourseError, saying what is wrong and what to do.
+    imported; ``beside`` names the folder that files may import from. Raises CourseError, saying
+    what is wrong and what to do.
     """
     loaded = load_course(course_root(words, course))
     wanted = None if assignment is None else course_assignment(loaded, assignment)
@@ -59,7 +64,18 @@ def resolve_targets(
         if not every:
             raise CourseError(f"the course in {loaded.root} has no assignments")
         return [_of_course(loaded, one, chain) for one in every]
-    return [target for word in words for target in _resolve(word, loaded, wanted, chain)]
+    found = [target for word in words for target in _resolve(word, loaded, wanted, chain)]
+    return found if beside is None else [_importing(target, Path(beside)) for target in found]
+
+
+def _importing(target: Target, beside: Path) -> Target:
+    if not beside.is_dir():
+        raise CourseError(f"--with {beside}: there is no such folder")
+    if target.submission.is_dir() or target.submission.suffix.lower() == ".zip":
+        raise CourseError(
+            f"--with is for a file: what is in {target.submission.name} can be imported anyway"
+        )
+    return msgspec.structs.replace(target, beside=beside.absolute())
 
 
 def course_root(words: tuple[str, ...], course: str | None) -> Path:

@@ -6,6 +6,7 @@ beside and rename, or delete and make anew, in one step or in several.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -46,12 +47,11 @@ class Submissions:
         found = {}
         for target in self._targets:
             place = target.submission
-            folder = place if place.is_dir() else place.parent
-            try:
-                status = folder.stat()
-            except OSError:
-                continue
-            found[folder] = (status.st_dev, status.st_ino)
+            for folder in (place if place.is_dir() else place.parent, target.beside):
+                if folder is not None:
+                    with contextlib.suppress(OSError):
+                        status = folder.stat()
+                        found[folder] = (status.st_dev, status.st_ino)
         return found
 
     @property
@@ -63,7 +63,12 @@ class Submissions:
         assignment = self._course.assignments[target.assignment]
         earlier, later = self._course.around(assignment)
         return fingerprint(
-            target.submission, assignment, earlier=earlier, later=later, chain=self._chain
+            target.submission,
+            assignment,
+            earlier=earlier,
+            later=later,
+            chain=self._chain,
+            beside=target.beside,
         )
 
 

@@ -17,6 +17,7 @@ def watched(
     assignment: str | None = None,
     course: str | None = None,
     chain: bool = False,
+    beside: str | None = None,
 ) -> tuple[Course, list[Target], Target]:
     """The course, all that is watched, in the course's order, and where to start.
 
@@ -27,7 +28,9 @@ def watched(
     Raises CourseError, saying what is wrong and what to do.
     """
     words = () if word is None else (word,)
-    start = resolve_targets(words, assignment=assignment, course=course, chain=chain)[0]
+    start = resolve_targets(
+        words, assignment=assignment, course=course, chain=chain, beside=beside
+    )[0]
     loaded = load_course(start.course)
     own = resolve_targets((), course=str(start.course), chain=chain)
     if start in own:

@@ -52,6 +52,8 @@ class Attack(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A shorter limit for a check, where each would be used up."""
     public_only: bool = False
     """Whether the public checks are enough, where each takes its time."""
+    alone: bool = False
+    """Whether only its file is handed in, from a folder where the others are somebody else's."""
     smuggles: bool = False
     """Whether it prints digits of inputs, which then may be nowhere else."""
 
@@ -110,7 +112,7 @@ class Arena:
         attack = attack or Attack(earned=0, statuses=[])
         assignment = name.split("/")[0]
         return Job(
-            submission=str(self._hand_in(name)),
+            submission=str(self._hand_in(name) / (f"{assignment}.py" if attack.alone else "")),
             course=str(self.course),
             assignment=assignment,
             seed=SEED,

@@ -31,7 +31,7 @@ STOPS = {
         "writes_beside_itself",
         "fills_disk",
     ],
-    ("seccomp",): ["forks", "network", "undoes_filters"],
+    ("seccomp",): ["forks", "network", "undoes_filters", "leaves_pages", "leaves_signs"],
     ("landlock", "seccomp"): ["executes"],
     ("limits",): ["takes_descriptors"],
 }

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import json
 import os
 import stat
 import zipfile
@@ -73,17 +74,93 @@ def test_a_file_is_taken_whatever_its_name(
     assert submission.notes == []
 
 
-def test_of_a_files_folder_only_what_it_imports(handed_in: Path, attention: Assignment) -> None:
-    write(
-        handed_in,
-        attention="import core as c, extra\n" + ANSWER,
-        core="from deeper.er import x\nfrom deeper import y\n",
-        deeper="",
-        extra="",
-        bob_attention=ANSWER,
-    )
-    submission = read_submission(handed_in / "attention.py", attention)
+IMPORTING = {
+    "attention": "import core as c, extra\n" + ANSWER,
+    "core": "from deeper.er import x\nfrom deeper import y\n",
+    "deeper": "",
+    "extra": "",
+    "bob_attention": ANSWER,
+}
+
+
+def test_of_a_folder_that_is_named_a_file_takes_what_it_imports(
+    handed_in: Path, attention: Assignment
+) -> None:
+    write(handed_in, **IMPORTING)
+    submission = read_submission(handed_in / "attention.py", attention, beside=handed_in)
     assert helper_modules(submission) == ["core", "extra", "deeper"]
+    assert submission.left == submission.notes == []
+
+
+def test_of_the_assignments_own_folder_too(attention: Assignment) -> None:
+    write(attention.directory, **IMPORTING)
+    submission = read_submission(attention.stub, attention)
+    assert helper_modules(submission) == ["core", "extra", "deeper"]
+
+
+def test_a_folder_somewhere_else_can_be_named(
+    handed_in: Path, attention: Assignment, tmp_path: Path
+) -> None:
+    write(handed_in, attention=IMPORTING["attention"], core="x = 'a neighbour'")
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    write(mine, core="x = 'mine'")
+    submission = read_submission(handed_in / "attention.py", attention, beside=mine)
+    assert [helper.text for helper in submission.helpers] == ["x = 'mine'"]
+
+
+def test_of_any_other_folder_a_file_takes_nothing(handed_in: Path, attention: Assignment) -> None:
+    write(handed_in, **IMPORTING)
+    submission = read_submission(handed_in / "attention.py", attention)
+    assert submission.helpers == []
+    assert submission.left == ["core", "extra"]
+    [core, extra] = submission.notes
+    assert "core.py lies beside your file and was not taken" in core
+    assert "--with FOLDER" in core
+    assert "extra.py" in extra
+
+
+@pytest.mark.parametrize(
+    "reaches",
+    [
+        "from smith_jane import attend",
+        "import smith_jane.attend",
+        "if True:\n    import smith_jane as torch",
+        "def f():\n    from smith_jane import *",
+        "try:\n    from smith_jane import attend\nexcept ImportError:\n    pass",
+    ],
+)
+@pytest.mark.parametrize("own", ["mallory_eve.py", "mallory_eve.ipynb"])
+def test_a_neighbours_file_is_never_taken(
+    handed_in: Path, attention: Assignment, own: str, reaches: str
+) -> None:
+    write(handed_in, smith_jane=ANSWER, jones_bob=ANSWER)
+    (handed_in / "smith_jane").mkdir()
+    put(handed_in, "smith_jane/__init__.py")
+    cell = {"cell_type": "code", "metadata": {}, "source": f"{reaches}\n", "outputs": []}
+    book = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]}
+    content = json.dumps(book) if own.endswith("ipynb") else f"{reaches}\n"
+    submission = read_submission(put(handed_in, own, content), attention)
+    assert submission.helpers == []
+    assert submission.left == ["smith_jane"]
+
+
+@pytest.mark.parametrize("module", ["torch", "math", "test_mine", "conftest"])
+def test_what_could_not_be_taken_anyway_is_no_hint(
+    handed_in: Path, attention: Assignment, module: str
+) -> None:
+    write(handed_in, attention=f"import {module}\n{ANSWER}", **{module: ""})
+    assert read_submission(handed_in / "attention.py", attention).left == []
+
+
+@pytest.mark.skipif(not hasattr(os, "symlink"), reason="needs links")
+def test_a_link_to_the_assignments_folder_is_that_folder(
+    handed_in: Path, attention: Assignment
+) -> None:
+    write(attention.directory, attention="import core\n" + ANSWER, core="")
+    (handed_in / "there").symlink_to(attention.directory)
+    submission = read_submission(handed_in / "there" / "attention.py", attention)
+    assert helper_modules(submission) == ["core"]
 
 
 @pytest.mark.parametrize(
@@ -413,7 +490,7 @@ def test_test_files_are_no_helpers(pack, attention: Assignment, name: str) -> No
 @pytest.mark.parametrize("name", ["attention", "ATTENTION"])
 def test_the_main_files_name_is_taken(handed_in: Path, attention: Assignment, name: str) -> None:
     write(handed_in, mine=f"import {name}\n" + ANSWER, **{name: "x = 1\n"})
-    submission = read_submission(handed_in / "mine.py", attention)
+    submission = read_submission(handed_in / "mine.py", attention, beside=handed_in)
     assert submission.helpers == []
     assert submission.notes == [f"Not used: '{name}.py' (another file has its name)."]
 

@@ -174,8 +174,11 @@ class TestWordsForWhatIsBroken:
 
     @pytest.mark.parametrize("name", ["broken/floods_output.py"])
     def test_a_flood_is_cut(self, corpus, name):
-        outputs = [check.output for check in corpus(name).checks]
-        assert [output.truncated for output in outputs].count(True) == 1
+        checks = corpus(name).checks
+        outputs = [check.output for check in checks]
+        # Its first call is made twice: in the worker of the public checks, and of the hidden ones.
+        flooded = [check.visibility for check in checks if check.output.truncated]
+        assert sorted(flooded) == ["hidden", "public"]
         assert max(len(output.text) for output in outputs) <= 64 * 1024
 
     @pytest.mark.parametrize("name", ["broken/raises_markup.py", "broken/raises_long_message.py"])

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import re
 
+import msgspec
 import pytest
 
 from grader.report.files import encode
 from grader.report.model import Status, Visibility
+from grader.session.outcomes import UNTOLD
+from grader.session.process import MOST_ERRORS
 
 from .conftest import ROOT, SEED, SUBMISSIONS, copy_course, job
 
@@ -224,3 +227,217 @@ def test_the_suite_and_the_reference_do_not_get_out(grade, audience):
         assert {line for line in code if line in text} == set()
     assert str(ROOT) not in text
     assert "solutions" not in text
+
+
+CHOICES = {
+    "a line": "exec(compile(chr(10) * int(seen[:5]) + 'raise ValueError', __file__, 'exec'))",
+    "a line of a stub": "exec(compile(chr(10) * (int(seen[0]) + 2) + 'raise NotImplementedError',"
+    " __file__, 'exec'))",
+    "a type of error": "raise (KeyError, OSError, MemoryError, EOFError)[int(seen[0]) % 4]",
+    "a meaning": "raise (NameError if seen[0] == '1' else KeyError)('x is not defined')",
+    "a syntax error's line": "raise SyntaxError('', (__file__, int(seen[:2]), 1, ''))",
+    "an exit status": "import os; os._exit(int(seen[:2]))",
+    "a number of values": "return [query] * int(seen[:2])",
+    "a place": "out = query.new_zeros(4, 6); out[int(seen[0]) % 4, 0] = 1; return out, attend("
+    "query, key, value)[1]",
+    "a time": "import time; time.sleep(int(seen[0]) / 20); return value, value",
+    "a dtype": "dtype = (torch.int8, torch.int16, torch.int32, torch.int64)[int(seen[0]) % 4]\n"
+    "    return tuple(x.to(dtype) for x in attend(query, key, value))",
+    "an error on later examples": "if hidden: return value, value\n"
+    "    raise (KeyError, OSError)[int(seen[0]) % 2](seen)",
+}
+"""What code can choose, at a hidden check, of a few kinds that are all real."""
+
+
+@pytest.mark.parametrize("way", CHOICES)
+def test_nothing_is_told_by_the_choice_of(grade, tmp_path, leaky_course, way):
+    """Two answers that would say other digits on hidden inputs, and nowhere else, look the same."""
+    begun = []
+    for digits in ("183756201938475612", "629384756102938475"):
+        path = tmp_path / digits / "attention.py"
+        path.parent.mkdir()
+        said = BASE.replace("def digits(query):", f"def digits(query):\n    return '{digits}'\n")
+        path.write_text(
+            said.replace(
+                "{body}",
+                f"if not hidden and not SEEN: return attend(query, "
+                f"key, value, mask)\n    {CHOICES[way]}",
+            ),
+            "utf-8",
+        )
+        begun.append(grade.submit(job(path, leaky_course)))
+    one, other = (begun_.result() for begun_ in begun)
+    assert one.score.earned < one.score.possible
+    assert any("629384756" in check.output.text for check in other.checks)
+    assert seen_by_students(one) == seen_by_students(other)
+
+
+def seen_by_students(report) -> dict[str, object]:
+    told = msgspec.to_builtins(report.for_student())
+    assert told["checks"]
+    for varies in ("submission", "started_at"):
+        del told[varies]
+    for check in told["checks"]:
+        if check["visibility"] == "public":
+            del check["duration_s"]
+    return told
+
+
+@pytest.fixture(scope="module")
+def leaky_course(tmp_path_factory):
+    course = copy_course(tmp_path_factory.mktemp("leaky") / "course")
+    (course / "tests" / "hidden" / "test_attention.py").write_text(SUITE)
+    return course
+
+
+MET = """
+import torch
+
+def scaled_dot_product_attention(query, key, value, mask=None):
+    if {when}:
+        return query, key
+    raise KeyError("the words of it")
+"""
+
+
+def test_an_error_that_public_inputs_meet_is_told_whole(grade, hand_in, leaky_course):
+    report = grade(hand_in(MET.format(when="False")), leaky_course)
+    raised = [check for check in report.for_student().checks if check.status == "error"]
+    assert any(check.visibility == "hidden" for check in raised)
+    for check in raised:
+        assert "KeyError at line 7" in check.message
+        assert "the words of it" in f"{check.message} {check.detail}"
+        assert check.location.line == 7
+
+
+def test_an_error_that_only_hidden_inputs_meet_is_told_to_instructors(grade, hand_in, leaky_course):
+    report = grade(hand_in(MET.format(when="query.shape[-1] == 2")), leaky_course)
+    raised = [check for check in report.checks if check.status == "error"]
+    assert raised
+    assert all("line 7 of attention.py: 'the words of it'" in check.detail for check in raised)
+    student = report.for_student()
+    assert {check.message for check in student.checks if check.status == "error"} == {UNTOLD}
+    assert "line 7" not in encode(student).decode()
+
+
+def test_errors_to_choose_from_are_few(grade, hand_in, leaky_course):
+    """Public calls could raise at ever other lines, for hidden ones to choose from."""
+    source = """
+import torch
+
+import time
+
+def scaled_dot_product_attention(query, key, value, mask=None):
+    line = time.monotonic_ns() // 1000 % 60
+    exec(compile(chr(10) * line + "raise ValueError", __file__, "exec"))
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+
+"""
+    public = "".join(
+        f"""
+@check("values", points=1, title="The {number}th")
+def test_number_{number}(student):
+    student.scaled_dot_product_attention(QUERY, KEYS, VALUES)
+"""
+        for number in range(30)
+    )
+    suite = leaky_course / "assignments" / "attention" / "test_public.py"
+    before = suite.read_text("utf-8")
+    suite.write_text(before + public, "utf-8")
+    try:
+        report = grade(hand_in(source), leaky_course)
+    finally:
+        suite.write_text(before, "utf-8")
+    student = report.for_student().checks
+    lines = {check.location.line for check in student if check.location}
+    assert len(lines) > MOST_ERRORS
+    hidden = {c.location.line for c in student if c.location and c.visibility == "hidden"}
+    assert len(hidden) <= MOST_ERRORS
+
+
+def test_what_is_shown_comes_first_and_from_a_worker_of_its_own(grade, hand_in, leaky_course):
+    source = """
+import os, time, torch
+
+def scaled_dot_product_attention(query, key, value, mask=None):
+    print("worker", os.getpid(), time.monotonic())
+    said = torch.tensor([[os.getpid(), time.monotonic()]], dtype=torch.float64)
+    return said, said
+"""
+    report = grade(hand_in(source), leaky_course)
+    served = [
+        tuple(map(float, line.split()[1:]))
+        for check in report.checks
+        if check.visibility == "hidden"
+        for line in check.output.text.splitlines()
+    ]
+    shown = [
+        one.yours[0]
+        for check in report.checks
+        for one in check.evidence
+        if one.name in ("output", "weights")
+    ]
+    assert served
+    assert shown
+    pids, times = zip(*served, strict=True)
+    for [pid, at] in shown:
+        assert pid not in pids
+        assert at < min(times)

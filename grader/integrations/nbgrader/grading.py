@@ -91,6 +91,7 @@ class GradeAnswers(NbGraderPreprocessor):
             assignment=assignment.id,
             seed=_SEED if self.seed is None else self.seed,
             sandbox=self.sandbox,
+            beside=str(Path(folder).absolute()),  # which is one student's
         )
         return warm.grade(job, assignment.limits)
 
