@@ -121,6 +121,11 @@ class Bench:
         evidence, self._transport.curves = self._transport.curves, []
         return evidence
 
+    def take_called(self) -> list[str]:
+        """The student's exports that were asked for since the last time."""
+        called, self.student.called = self.student.called, set()
+        return sorted(called)
+
     def take_output(self) -> tuple[str, bool]:
         """What the student's code printed since the last time, and whether some was dropped."""
         return ("", False) if self.process is None else self.process.take_output()

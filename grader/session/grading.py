@@ -31,7 +31,7 @@ from grader.session.bench import Bench, submission_bench
 from grader.session.cases import Case, case_of
 from grader.session.checks import Check, Demonstration, claim_id, declared_check
 from grader.session.consequences import Failure, with_consequences
-from grader.session.diagnosing import FaultModules, diagnose
+from grader.session.diagnosing import FaultModules, Prober, diagnose
 from grader.session.errors import GraderFault, OutOfTime, SubmissionUnusable
 from grader.session.evidence import Exhibit, Run, collect_exhibits, demonstrations
 from grader.session.outcomes import Outcome
@@ -39,7 +39,8 @@ from grader.session.plugin import Checks
 from grader.session.protocol import Job, Progress
 from grader.session.pytest_run import run_suites
 from grader.session.reporting import report_on
-from grader.session.scoring import Expected, by_depth, score, worst
+from grader.session.scoring import Expected, by_depth, idle_words, score, worst
+from grader.session.working import Workings
 
 OnProgress: TypeAlias = Callable[[Progress], None]
 NextJob: TypeAlias = Callable[[], tuple[Job, OnProgress]]
@@ -115,6 +116,8 @@ class _Run(Checks):
         self._next_job = next_job
         self._prepare = prepare
         self._faults: FaultModules | None = None
+        self._workings: Workings | None = None
+        self._idle: list[str] = []
         self._staging = contextlib.ExitStack()
         self._bench: Bench | None = None
         self._message = ""
@@ -169,6 +172,9 @@ class _Run(Checks):
             with contextlib.suppress(CourseError):
                 self._faults = FaultModules(self._hidden_module, self._assignment)
                 self._faults.observe_singles()
+            self._workings = self._work_of_reference()
+            for export in self._assignment.exports:
+                self._workings.specimens(export)
             gc.collect()
             gc.freeze()
             pages.collapse()
@@ -190,21 +196,42 @@ class _Run(Checks):
         if bench is not None and failures and self._assignment.reference is not None:
             with contextlib.suppress(OutOfTime, SubmissionUnusable, WorkerLost):
                 exhibits = collect_exhibits(bench, self._demonstrations)
+                self._find_idle(bench)
                 if self._hidden_module is not None:
                     self._diagnose(bench, self._hidden_module, failures)
             bench.discard()
-        return score(self._expected, self._outcomes, exhibits, self._diagnosis)
+        return score(self._expected, self._outcomes, exhibits, self._diagnosis, self._idle)
+
+    def _find_idle(self, bench: Bench) -> None:
+        """Learn which exports do no work, if anything has passed that this might take away."""
+        failed: set[str] = set()
+        for outcome in self._outcomes.values():
+            failed.update(outcome.exports if not outcome.passed else ())
+        if any(outcome.passed for outcome in self._outcomes.values()):
+            workings = self._workings or self._work_of_reference()
+            judged = [export for export in self._assignment.exports if export in failed]
+            self._idle = workings.idle(bench, judged)
+        if self._idle:
+            self._message = idle_words(self._idle)
+
+    def _work_of_reference(self) -> Workings:
+        hidden = self._hidden_module
+        runs: list[tuple[str, Run]] = [] if hidden is None else [*Prober(hidden).runs()]
+        runs += [(shown.title, run) for shown, run in self._demonstrations.items()]
+        return Workings(self._assignment, runs)
 
     def _diagnose(self, bench: Bench, suite: types.ModuleType, failures: list[Failure]) -> None:
         """Name the misconceptions, and what they explain."""
         modules = self._faults or FaultModules(suite, self._assignment)
         self._diagnosis = with_consequences(
-            diagnose(bench, suite, modules=modules),
+            diagnose(bench, suite, seconds=0.2 if self._idle else 1.0, modules=modules),
             failures,
             modules.catalogue,
             self._assignment,
             seed=bench.seed,
         )
+        if self._idle:  # what does nothing is like many mistakes in part
+            self._diagnosis = [one for one in self._diagnosis if one.complete]
 
     def _failures(self) -> list[Failure]:
         """The checks that failed on what the code does, each with its cases."""

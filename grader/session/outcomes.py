@@ -47,6 +47,8 @@ class Outcome(msgspec.Struct, kw_only=True):
     seconds: float = 0.0
     evidence: list[Evidence] = []
     """What the check itself has to show: the losses of a training."""
+    exports: list[str] = []
+    """Those of the student's exports that the check asked for."""
 
     @property
     def passed(self) -> bool:

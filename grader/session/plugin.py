@@ -101,6 +101,7 @@ class Checks:
         outcome = outcome_of(error, bench.submission)
         outcome.output, outcome.truncated = bench.take_output()
         outcome.evidence = bench.take_evidence()
+        outcome.exports = bench.take_called()
         if isinstance(error, WorkerLost):
             bench.discard()
         outcome.seconds = time.perf_counter() - started

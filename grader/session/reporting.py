@@ -57,7 +57,13 @@ def report_on(
     if process is not None:
         notes += process.notes
     wrong = any(check.status in (Status.FAILED, Status.ERROR) for check in checks)
-    if wrong and not diagnosis and assignment.hidden_suite is not None and not job.public_only:
+    if (
+        wrong
+        and not diagnosis
+        and not message
+        and assignment.hidden_suite is not None
+        and not job.public_only
+    ):
         notes.append(
             "No known misconception behaves exactly as your code does, so none is claimed; the "
             "failed checks are ordered by the points that they cost."

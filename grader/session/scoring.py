@@ -6,7 +6,7 @@ The list of expected checks decides: a check that did not report is ``not-run`` 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
@@ -18,6 +18,9 @@ from grader.session.outcomes import Outcome
 
 MAX_OUTPUT = 64 * 1024
 """Characters kept of what all cases of a check print."""
+
+
+FOR_NOTHING = "Passes only because nothing is computed from the inputs."
 
 
 class Expected(msgspec.Struct, kw_only=True):
@@ -34,18 +37,21 @@ def score(
     outcomes: dict[str, Outcome],
     exhibits: Sequence[Exhibit],
     diagnoses: Sequence[Diagnosis] = (),
+    idle: Collection[str] = (),
 ) -> list[CheckResult]:
     """One result a check, from the simplest family to the deepest.
 
     ``exhibits`` illustrate failures. Of what one of ``diagnoses`` explains its first check
-    stands for all.
+    stands for all. What passes without any work of the exports that are ``idle`` earns nothing.
     """
-    roots = {id: one.checks[0] for one in diagnoses for id in one.checks}
+    found = {entry.id: worst(entry, outcomes) for entry in by_depth(expected)}
+    roots = _take_passes(found, idle)
+    roots |= {id: one.checks[0] for one in diagnoses for id in one.checks}
     shown = _public_details(expected, outcomes)
     results: list[CheckResult] = []
     causes: dict[str, str] = {}
     for entry in by_depth(expected):
-        outcome = worst(entry, outcomes)
+        outcome = found[entry.id]
         pictures: list[Evidence] = []
         if outcome.is_wrong:
             pictures = _choose(entry.check, exhibits)
@@ -55,6 +61,41 @@ def score(
         because = cause if cause != entry.id else None
         results.append(_result(entry, outcome, shown, pictures, because))
     return results
+
+
+def idle_words(idle: Sequence[str]) -> str:
+    """What a report says first of exports that are ``idle``."""
+    names = " and ".join([", ".join(idle[:-1]), idle[-1]] if len(idle) > 1 else idle)
+    verb = "computes nothing from its" if len(idle) == 1 else "compute nothing from their"
+    return (
+        f"{names} {verb} inputs: what comes back is constant, random, or no more than inputs "
+        "copied, moved about or added up. What passes like that earns no points."
+    )
+
+
+def _take_passes(found: dict[str, Outcome], idle: Collection[str]) -> dict[str, str]:
+    """Let nothing in ``found`` pass that only ``idle`` exports are to thank for.
+
+    Returns, for all that then fails of these exports, the first such check, which stands for all. A
+    check that asks for no export is about every one.
+    """
+    every = {name for outcome in found.values() for name in outcome.exports}
+
+    def is_idle(outcome: Outcome) -> bool:
+        return any(name in idle for name in outcome.exports) or (
+            not outcome.exports and bool(idle) and all(name in idle for name in every)
+        )
+
+    about = [id for id, outcome in found.items() if is_idle(outcome)]
+    taken = [id for id in about if found[id].passed]
+    for id in taken:
+        found[id] = msgspec.structs.replace(
+            found[id],
+            status=Status.FAILED,
+            message=FOR_NOTHING,
+            hint="Follow one input through your code: what does your result make of it?",
+        )
+    return {id: taken[0] for id in about if taken and found[id].is_wrong}
 
 
 def by_depth(expected: Sequence[Expected]) -> list[Expected]:
@@ -86,6 +127,7 @@ def worst(entry: Expected, outcomes: Mapping[str, Outcome]) -> Outcome:
         output=printed[:MAX_OUTPUT],
         truncated=len(printed) > MAX_OUTPUT or any(outcome.truncated for outcome in found),
         evidence=[shown for outcome in found for shown in outcome.evidence],
+        exports=sorted({name for outcome in found for name in outcome.exports}),
         state_dependent=any(outcome.state_dependent for outcome in found),
     )
 
