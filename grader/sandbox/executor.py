@@ -52,6 +52,7 @@ from grader.sandbox.messages import (
     Unusable,
 )
 from grader.sandbox.objects import ObjectTable, Outgoing, incoming, sendable
+from grader.sandbox.stubs import stubs
 from grader.sandbox.tensors import DTYPES, Packer, UnusableTensor, raw_bytes, unpack
 from grader.sandbox.training import fit
 from grader.sandbox.tripwire import Tripwire
@@ -142,10 +143,15 @@ class Executor:
             for name, thing in list(vars(module).items())
             if isinstance(thing, type | types.FunctionType) and thing.__module__ == request.module
         ]
-        contained = not request.definitions_only or loading.self_contained(
-            Path(request.path).read_text("utf-8")
+        source = Path(request.path).read_text("utf-8")
+        contained = not request.definitions_only or loading.self_contained(source)
+        loaded = Loaded(
+            exports=exports,
+            defined=defined[:200],
+            self_contained=contained,
+            stubs=stubs(source, list(exports)),
         )
-        return Loaded(exports=exports, defined=defined[:200], self_contained=contained), b""
+        return loaded, b""
 
     def _analyse(self, request: Analyse, blob: bytes) -> tuple[Reply, bytes]:
         self._directory = str(Path(request.path).parent)

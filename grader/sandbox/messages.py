@@ -10,6 +10,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from grader.sandbox.stubs import Stub
+
 
 class Message(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag=True, tag_field="is"):
     """What all of them are: a struct that says which one it is."""
@@ -264,6 +266,8 @@ class Loaded(FromWorker):
     defined: list[str]
     self_contained: bool = True
     """Whether the file's definitions use nothing that its other statements make."""
+    stubs: dict[str, Stub] = {}
+    """Exports that nobody has filled in, and how they end."""
 
 
 class ForbiddenUse(Message):

@@ -105,6 +105,13 @@ class Bench:
         finally:
             self._transport.inputs_closed = False
 
+    @property
+    def is_stub(self) -> bool:
+        """Whether nobody has filled in anything of the submission."""
+        return (
+            self.process is not None and self.assignment.exports.keys() <= self.process.stubs.keys()
+        )
+
     def can_retry(self, outcome: Outcome) -> bool:
         """Whether a check that ended so might do better in a fresh worker."""
         if self.process is None or not self.process.used or not outcome.may_improve:

@@ -27,6 +27,10 @@ class CheckFailure(AssertionError):
         self.detail = detail
 
 
+class NothingReturned(CheckFailure):
+    """The student's code returned None."""
+
+
 class StudentError(Exception):
     """The student's code raised; also an instance of the built-in type that it raised."""
 
@@ -56,6 +60,10 @@ class StudentError(Exception):
 
 class MissingExport(Exception):
     """The student's file does not define what the assignment asks for; the text says so."""
+
+
+class NotStarted(MissingExport):
+    """What the assignment asks for is still the stub, or as empty; the text says so."""
 
 
 class GraderFault(Exception):

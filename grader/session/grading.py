@@ -22,6 +22,7 @@ from grader.report.model import (
     CheckResult,
     Diagnosis,
     Report,
+    Status,
     Visibility,
 )
 from grader.sandbox import pages
@@ -40,7 +41,7 @@ from grader.session.protocol import Job, Progress
 from grader.session.pytest_run import run_suites
 from grader.session.reporting import report_on
 from grader.session.scoring import Expected, by_depth, idle_words, score, worst
-from grader.session.working import Workings
+from grader.session.working import Work, Workings
 
 OnProgress: TypeAlias = Callable[[Progress], None]
 NextJob: TypeAlias = Callable[[], tuple[Job, OnProgress]]
@@ -117,7 +118,7 @@ class _Run(Checks):
         self._prepare = prepare
         self._faults: FaultModules | None = None
         self._workings: Workings | None = None
-        self._idle: list[str] = []
+        self._idle: dict[str, Work] = {}
         self._staging = contextlib.ExitStack()
         self._bench: Bench | None = None
         self._message = ""
@@ -191,13 +192,17 @@ class _Run(Checks):
         except GraderFault as fault:
             raise self._fault or fault from None
         bench = self._bench
+        if bench is not None and bench.is_stub:
+            # Its source can be in order, and what is not there breaks no rule.
+            untouched = Outcome(status=Status.NOT_STARTED, message="Not started.")
+            self._outcomes = dict.fromkeys(self._outcomes, untouched)
         failures = self._failures()
         exhibits: list[Exhibit] = []
         if bench is not None and failures and self._assignment.reference is not None:
             with contextlib.suppress(OutOfTime, SubmissionUnusable, WorkerLost):
                 exhibits = collect_exhibits(bench, self._demonstrations)
                 self._find_idle(bench)
-                if self._hidden_module is not None:
+                if self._hidden_module is not None and Work.NOTHING not in self._idle.values():
                     self._diagnose(bench, self._hidden_module, failures)
             bench.discard()
         return score(self._expected, self._outcomes, exhibits, self._diagnosis, self._idle)

@@ -18,6 +18,8 @@ from grader.session.errors import (
     CheckFailure,
     GraderFault,
     MissingExport,
+    NothingReturned,
+    NotStarted,
     OutOfTime,
     StudentError,
     SubmissionUnusable,
@@ -91,6 +93,8 @@ def outcome_of(error: BaseException | None, submission: Submission | None) -> Ou
             raise error
         case StudentError():
             return _raised(error, submission)
+        case NotStarted():
+            return Outcome(status=Status.NOT_STARTED, message=str(error))
         case MissingExport():
             words = str(error)
             return Outcome(status=Status.ERROR, message=words, signature=words, unusable=True)
@@ -110,6 +114,9 @@ def outcome_of(error: BaseException | None, submission: Submission | None) -> Ou
                 status=Status.NOT_RUN,
                 message="Not run: the time for the whole submission was used up.",
             )
+        case NothingReturned():
+            hint = "Where does your code hand its result back? What is printed is not returned."
+            return Outcome(status=Status.FAILED, message=error.message, hint=hint)
         case CheckFailure():
             return Outcome(status=Status.FAILED, message=error.message, detail=error.detail)
         case AssertionError():

@@ -29,8 +29,10 @@ from grader.sandbox.messages import (
     Unusable,
 )
 from grader.sandbox.starting import Workers
+from grader.sandbox.stubs import Stub
 from grader.session.errors import (
     MissingExport,
+    NotStarted,
     OutOfTime,
     StudentError,
     SubmissionUnusable,
@@ -89,6 +91,8 @@ class StudentProcess:
         self._uses: list[ForbiddenUse] = []
         self._is_read = not assignment.forbidden
         self._unread: WorkerLost | None = None
+        self.stubs: dict[str, Stub] = {}
+        """Those that nobody has filled in, by how they end."""
         self.missing: list[str] = []
         """Declared exports that the file does not give."""
         self.import_output: tuple[str, bool] = ("", False)
@@ -153,7 +157,12 @@ class StudentProcess:
     close = discard
 
     def require(self, export: str) -> None:
-        """Raise MissingExport if the file lacks ``export``, or it is nothing to be called."""
+        """Raise MissingExport if the file lacks ``export``, or it is nothing to be called.
+
+        Raises NotStarted for one that is there, and that nobody has filled in.
+        """
+        if export in self.stubs:
+            raise NotStarted("Not started.")
         if export in self.missing:
             near = nearest(export, self._defined)
             suggestion = f" It defines {near}: is the name misspelt?" if near else ""
@@ -314,6 +323,7 @@ class StudentProcess:
         missing = [name for name in exports if name not in reply.exports]
         if self._mode is None:
             self._defined, self._kinds, self.missing = reply.defined[:200], reply.exports, missing
+            self.stubs = {name: reply.stubs[name] for name in exports if name in reply.stubs}
             self._self_contained = reply.self_contained
         elif missing != self.missing:
             raise WorkerLost("it did not define the same once more")

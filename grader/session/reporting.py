@@ -48,7 +48,9 @@ def report_on(
         "not-gradable" if bench is None else "graded"
     )
     if bench is not None and statuses <= {Status.NOT_STARTED, Status.SKIPPED}:
-        status, message = "not-started", "Nothing has been filled in yet: the stub is untouched."
+        returns = bench.process is not None and "returns" in bench.process.stubs.values()
+        why = "None is returned, whatever goes in" if returns else "the stub is untouched"
+        status, message = "not-started", f"Nothing has been filled in yet: {why}."
     notes = []
     submission = bench.submission if bench is not None else None
     process = bench.process if bench is not None else None

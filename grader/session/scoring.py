@@ -6,15 +6,17 @@ The list of expected checks decides: a check that did not report is ``not-run`` 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from grader.course.families import depth
 from grader.report.model import CheckResult, Diagnosis, Evidence, Output, Status, Visibility
+from grader.report.words import listed
 from grader.session.checks import Check
 from grader.session.evidence import Exhibit
 from grader.session.outcomes import Outcome
+from grader.session.working import Work
 
 MAX_OUTPUT = 64 * 1024
 """Characters kept of what all cases of a check print."""
@@ -37,7 +39,7 @@ def score(
     outcomes: dict[str, Outcome],
     exhibits: Sequence[Exhibit],
     diagnoses: Sequence[Diagnosis] = (),
-    idle: Collection[str] = (),
+    idle: Mapping[str, Work] = {},
 ) -> list[CheckResult]:
     """One result a check, from the simplest family to the deepest.
 
@@ -63,21 +65,31 @@ def score(
     return results
 
 
-def idle_words(idle: Sequence[str]) -> str:
-    """What a report says first of exports that are ``idle``."""
-    names = " and ".join([", ".join(idle[:-1]), idle[-1]] if len(idle) > 1 else idle)
-    verb = "computes nothing from its" if len(idle) == 1 else "compute nothing from their"
-    return (
-        f"{names} {verb} inputs: what comes back is constant, random, or no more than inputs "
-        "copied, moved about or added up. What passes like that earns no points."
-    )
+def idle_words(idle: Mapping[str, Work]) -> str:
+    """What a report says first of the exports that do no work."""
+    silent = [name for name, work in idle.items() if work is Work.NOTHING]
+    rest = [name for name in idle if name not in silent]
+    told = []
+    if silent:
+        told.append(
+            f"None is returned by {listed(silent)}: hand the result back with return; what is "
+            "printed is not returned."
+        )
+    if rest:
+        told.append(
+            f"Nothing is computed from the inputs by {listed(rest)}: what comes back is constant, "
+            "random, or no more than inputs copied, moved about or added up. What passes like "
+            "that earns no points."
+        )
+    return " ".join(told)
 
 
-def _take_passes(found: dict[str, Outcome], idle: Collection[str]) -> dict[str, str]:
+def _take_passes(found: dict[str, Outcome], idle: Mapping[str, Work]) -> dict[str, str]:
     """Let nothing in ``found`` pass that only ``idle`` exports are to thank for.
 
-    Returns, for all that then fails of these exports, the first such check, which stands for all. A
-    check that asks for no export is about every one.
+    Returns, for all that then fails of these exports, the check that stands for all: one that says
+    what is returned instead of a result, or else the first that this takes the pass from. A check
+    that asks for no export is about every one.
     """
     every = {name for outcome in found.values() for name in outcome.exports}
 
@@ -87,6 +99,7 @@ def _take_passes(found: dict[str, Outcome], idle: Collection[str]) -> dict[str, 
         )
 
     about = [id for id, outcome in found.items() if is_idle(outcome)]
+    wrong = [id for id in about if found[id].is_wrong]
     taken = [id for id in about if found[id].passed]
     for id in taken:
         found[id] = msgspec.structs.replace(
@@ -95,7 +108,9 @@ def _take_passes(found: dict[str, Outcome], idle: Collection[str]) -> dict[str, 
             message=FOR_NOTHING,
             hint="Follow one input through your code: what does your result make of it?",
         )
-    return {id: taken[0] for id in about if taken and found[id].is_wrong}
+    silent = [id for id in wrong if "returned None" in found[id].message]
+    first = next(iter(silent or taken), None)
+    return {} if first is None else dict.fromkeys([*wrong, *taken], first)
 
 
 def by_depth(expected: Sequence[Expected]) -> list[Expected]:

@@ -23,7 +23,7 @@ import torch
 from grader.course.model import Assignment
 from grader.sandbox.errors import SandboxError, WorkerLost
 from grader.session.bench import Bench, reference_bench
-from grader.session.errors import GraderFault, OutOfTime, SubmissionUnusable
+from grader.session.errors import GraderFault, NothingReturned, OutOfTime, SubmissionUnusable
 from grader.session.modules import RemoteModule
 from grader.session.varying import (
     CHANGES,
@@ -68,8 +68,9 @@ class Work(Enum):
 
     SOME = "some"
     NONE = "none"
-    UNKNOWN = "nothing came back"
+    UNKNOWN = "no call ended well"
     NAN = "nothing but NaN came back"
+    NOTHING = "None came back"
 
 
 class Workings:
@@ -80,8 +81,8 @@ class Workings:
         self._runs = runs
         self._specimens: dict[str, list[Specimen]] = {}
 
-    def idle(self, bench: Bench, exports: Sequence[str]) -> list[str]:
-        """Those of ``exports`` that do no work in the submission on ``bench``.
+    def idle(self, bench: Bench, exports: Sequence[str]) -> dict[str, Work]:
+        """Those of ``exports`` that do no work in the submission on ``bench``, and what they do.
 
         What gives nothing but NaN may have had something to compute, if anything else in the file
         computes.
@@ -91,8 +92,8 @@ class Workings:
             for name in exports:
                 shown[name] = self._work(bench, name)
         does_any = Work.SOME in shown.values() or len(exports) < len(self._assignment.exports)
-        none = {Work.NONE} if does_any else {Work.NONE, Work.NAN}
-        return [name for name, work in shown.items() if work in none]
+        none = {Work.NONE, Work.NOTHING} | (set() if does_any else {Work.NAN})
+        return {name: work for name, work in shown.items() if work in none}
 
     def specimens(self, export: str) -> list[Specimen]:
         """The calls to ask ``export`` at: those for the sharpest test that there are any for."""
@@ -120,13 +121,16 @@ class Workings:
                 answers = _answers(bench, specimen)
             except (GraderFault, OutOfTime, SubmissionUnusable, SandboxError):
                 raise
+            except NothingReturned:
+                found = Work.NOTHING if found in (Work.UNKNOWN, Work.NOTHING) else found
+                continue
             except Exception:
                 continue
             if _is_work(answers, specimen):
                 return Work.SOME
             if are_known(answers):
                 found = Work.NONE
-            elif found is Work.UNKNOWN:
+            elif found in (Work.UNKNOWN, Work.NOTHING):
                 found = Work.NAN
         return found
 
@@ -214,7 +218,10 @@ def _run(bench: Bench, specimen: Specimen, asked: Sequence[Halves]) -> list[Numb
         answers = []
         for halves in asked:
             positional, named = varied((arguments, options), specimen.kinds, halves)
-            answers.append(list(numbers(call(*positional, **named), attributes)))
+            result = call(*positional, **named)
+            if result is None:
+                raise NothingReturned("None is returned.")
+            answers.append(list(numbers(result, attributes)))
         raise _Answered(answers)
 
     bench.begin(specimen.name, seed=SEED)
