@@ -110,13 +110,17 @@ def assert_close(
     message: str | None = None,
     tol: tuple[float, float] | None = None,
 ) -> None:
-    """``actual`` equals ``expected`` within tolerance (relative, absolute); NaN never does."""
+    """``actual`` equals ``expected`` within tolerance (relative, absolute); NaN never does.
+
+    Without ``tol`` the dtype of what is expected decides, not the one that came: pass
+    ``tolerance(dtype)`` where ``expected`` is of a higher precision than was promised.
+    """
     if actual.shape != expected.shape:
         raise CheckFailure(
             message or f"The shape of your {what} is not the expected one.",
             f"expected {tuple(expected.shape)}, got {tuple(actual.shape)}",
         )
-    relative, absolute = tol or tolerance(actual.dtype)
+    relative, absolute = tol or tolerance(expected.dtype)
     mine, theirs = actual.detach().double(), expected.detach().double()
     allowed = absolute + relative * theirs.abs()
     wrong = ~((mine - theirs).abs() <= allowed)
