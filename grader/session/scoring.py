@@ -22,7 +22,12 @@ MAX_OUTPUT = 64 * 1024
 """Characters kept of what all cases of a check print."""
 
 
-FOR_NOTHING = "Passes only because nothing is computed from the inputs."
+FOR_NOTHING = {
+    Work.NONE: "Passes only because nothing is computed from the inputs.",
+    Work.NAN: "Passes only because it does not look at the numbers, which are all NaN.",
+    Work.NOTHING: "Passes without any result: None is returned.",
+}
+"""What to say of a check that passes without any work."""
 
 
 class Expected(msgspec.Struct, kw_only=True):
@@ -67,21 +72,17 @@ def score(
 
 def idle_words(idle: Mapping[str, Work]) -> str:
     """What a report says first of the exports that do no work."""
-    silent = [name for name, work in idle.items() if work is Work.NOTHING]
-    rest = [name for name in idle if name not in silent]
-    told = []
-    if silent:
-        told.append(
-            f"None is returned by {listed(silent)}: hand the result back with return; what is "
-            "printed is not returned."
-        )
-    if rest:
-        told.append(
-            f"Nothing is computed from the inputs by {listed(rest)}: what comes back is constant, "
-            "random, or no more than inputs copied, moved about or added up. What passes like "
-            "that earns no points."
-        )
-    return " ".join(told)
+    told = {
+        Work.NOTHING: "None is returned by {}: hand the result back with return; what is printed "
+        "is not returned.",
+        Work.NAN: "Nothing but NaN (not a number) comes back from {}, whatever goes in. What "
+        "passes like that earns no points.",
+        Work.NONE: "Nothing is computed from the inputs by {}: what comes back is constant, "
+        "random, or no more than inputs copied, moved about or added up. What passes like that "
+        "earns no points.",
+    }
+    names = {work: [name for name in idle if idle[name] is work] for work in told}
+    return " ".join(told[work].format(listed(names[work])) for work in told if names[work])
 
 
 def _take_passes(found: dict[str, Outcome], idle: Mapping[str, Work]) -> dict[str, str]:
@@ -105,12 +106,16 @@ def _take_passes(found: dict[str, Outcome], idle: Mapping[str, Work]) -> dict[st
         found[id] = msgspec.structs.replace(
             found[id],
             status=Status.FAILED,
-            message=FOR_NOTHING,
+            message=FOR_NOTHING[_work_of(idle, found[id].exports)],
             hint="Follow one input through your code: what does your result make of it?",
         )
     silent = [id for id in wrong if "returned None" in found[id].message]
     first = next(iter(silent or taken), None)
     return {} if first is None else dict.fromkeys([*wrong, *taken], first)
+
+
+def _work_of(idle: Mapping[str, Work], exports: Sequence[str]) -> Work:
+    return next((idle[name] for name in exports if name in idle), next(iter(idle.values())))
 
 
 def by_depth(expected: Sequence[Expected]) -> list[Expected]:

@@ -36,10 +36,11 @@ CHANGES = (
     frozenset({"float"}),
     frozenset({"int"}),
     frozenset({"bool"}),
-    frozenset({"float", "int", "number"}),
-    frozenset({"number"}),
+    frozenset({"float", "place"}),
+    frozenset({"place"}),
 )
-"""What is changed: tensors by their dtype, and numbers, which belong to the second half.
+"""What is changed: tensors by their dtype, each number in one half or the other; or the tensors of
+fractions in one half, and in the other what says where they stand, which is whole numbers.
 
 What carries meaning comes before masks, and what keeps its size before what sets sizes.
 """
@@ -69,7 +70,7 @@ class Test(IntEnum):
 def varied(given: Given, kinds: frozenset[str], halves: Halves) -> Given:
     """The arguments and options of a call with those of ``kinds`` changed in ``halves``.
 
-    The same call is always changed in the same way. A value None and objects stay.
+    The same call is always changed in the same way. None, fractions and objects stay.
     """
     if not any(halves):
         return given
@@ -83,10 +84,8 @@ def varied(given: Given, kinds: frozenset[str], halves: Halves) -> Given:
                 return tuple(change(item) for item in thing)
             case bool():
                 return thing
-            case int() if "number" in kinds and halves.second:
+            case int() if "place" in kinds and halves.second:
                 return thing + 1
-            case float() if "number" in kinds and halves.second:
-                return thing * 1.5 + 0.1
         return thing
 
     arguments, options = given
@@ -98,23 +97,31 @@ def _changed(
 ) -> torch.Tensor:
     """``tensor`` with each of its numbers that is in one of ``halves`` changed.
 
-    Whole numbers and truths change places, so that they stay what can be passed.
+    Whole numbers become others of the tensor's, and truths change places along the last axis, so
+    that they stay what can be passed.
     """
     tensor = tensor.detach()
-    first = torch.rand(tensor.shape, generator=generator) < 0.5
-    step = torch.randn(tensor.shape, generator=generator)
     kind = "float" if tensor.dtype.is_floating_point else "int"
     kind = "bool" if tensor.dtype is torch.bool else kind
-    if kind not in kinds or tensor.is_meta or not tensor.numel():
+    if tensor.is_meta or not tensor.numel() or tensor.is_complex():
         return tensor
-    here = (first & halves.first) | (~first & halves.second)
+    first = torch.rand(tensor.shape, generator=generator) < 0.5
+    if "place" in kinds:
+        first = torch.full(tensor.shape, kind == "float")
+        kind = "place" if kind == "int" else kind
+    if kind not in kinds:
+        return tensor
     if kind == "float":
         spread = tensor.double().std() if tensor.numel() > 1 else torch.tensor(0.0)
         spread = spread.clamp(1e-3, 10.0) if bool(spread > 0) else torch.tensor(1.0)
-        moved = tensor + (step * spread.float()).to(tensor.dtype)
+        step = torch.randn(tensor.shape, generator=generator) * spread.float()
+        moved = tensor + step.to(tensor.dtype)
+    elif kind == "bool":
+        moved = tensor.roll(1, -1)
     else:
-        moved = tensor.flatten().roll(1).view(tensor.shape) if kind == "int" else tensor.roll(1, -1)
-    return torch.where(here, moved, tensor)
+        drawn = torch.randint(0, tensor.numel(), tensor.shape, generator=generator)
+        moved = tensor.flatten()[drawn]
+    return torch.where((first & halves.first) | (~first & halves.second), moved, tensor)
 
 
 def numbers(result: Any, attributes: Sequence[str]) -> Iterator[torch.Tensor]:
@@ -178,8 +185,8 @@ def _measure(answers: tuple[torch.Tensor, ...], test: Test) -> float:
     match test:
         case Test.COMBINES:
             together = _size(both - first - second + plain)
-            changes = max(_size(change), _size(first - plain), _size(second - plain))
-            least = max(COMBINED * changes, rounding, 10 * noise)
+            changes = [_size(change), _size(first - plain), _size(second - plain)]
+            least = max(COMBINED * max(changes), rounding, 10 * noise)
             return together if together > least else 0.0
         case Test.DEPENDS:
             spread = _size(change - change.mean())
