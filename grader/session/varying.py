@@ -52,6 +52,8 @@ COMBINED = 1e-2
 
 SHARED = 0.2
 """Of the numbers of a result, those that are to be found in the right one too."""
+ALIKE, MANY = 0.5, 16
+"""How correlated two results are that rise and fall alike, where they hold so many numbers."""
 LARGEST = 1e4
 """What infinities count as."""
 
@@ -61,9 +63,11 @@ class Test(IntEnum):
 
     COMBINES = 0
     """Two changes together do something else than both of them added up."""
-    DEPENDS = 1
+    MIXES = 1
+    """Numbers of the result change with several of the inputs."""
+    DEPENDS = 2
     """The result changes with the inputs, and not by one number everywhere."""
-    VARIES = 2
+    VARIES = 3
     """The result is not one number everywhere, and the same each time."""
 
 
@@ -145,21 +149,32 @@ def are_known(answers: Sequence[Numbers]) -> bool:
     return any(not bool(one.isnan().all()) for one in answers[0])
 
 
-def shares_numbers(mine: Numbers, right: Numbers) -> bool:
-    """Whether a result of mine holds numbers of the right one's, wherever in it they stand.
+def is_like(mine: Numbers, right: Numbers) -> bool:
+    """Whether a result of mine holds numbers of the right one's, or rises and falls as it does.
 
     Of one that has another shape nobody can say: then it counts as if it did.
     """
     pairs = [(one, other) for one, other in zip(mine, right, strict=False) if other.numel() > 1]
-    return not pairs or any(one.shape != other.shape or _shared(one, other) for one, other in pairs)
+    return not pairs or any(
+        one.shape != other.shape
+        or shared(one, other) >= SHARED
+        or (one.numel() >= MANY and _correlation(one, other) >= ALIKE)
+        for one, other in pairs
+    )
 
 
-def _shared(mine: torch.Tensor, right: torch.Tensor) -> bool:
-    near = 1e-4 * (1.0 + right.abs().max())
-    ordered = right.flatten().sort().values
+def shared(mine: torch.Tensor, others: torch.Tensor) -> float:
+    """The share of the numbers of ``mine`` that are among the ``others``, wherever they stand."""
+    near = 1e-4 * (1.0 + others.abs().max())
+    ordered = others.flatten().sort().values
     places = torch.searchsorted(ordered, mine.flatten().contiguous() - near)
     nearest = ordered[places.clamp(max=len(ordered) - 1)]
-    return float(((nearest - mine.flatten()).abs() <= near).double().mean()) >= SHARED
+    return float(((nearest - mine.flatten()).abs() <= near).double().mean())
+
+
+def _correlation(one: torch.Tensor, other: torch.Tensor) -> float:
+    one, other = (x.flatten() - x.mean() for x in (one, other))
+    return abs(float(one @ other / (one.norm() * other.norm())))
 
 
 def measure(answers: Sequence[Numbers], test: Test) -> list[float]:
@@ -188,8 +203,10 @@ def _measure(answers: tuple[torch.Tensor, ...], test: Test) -> float:
             changes = [_size(change), _size(first - plain), _size(second - plain)]
             least = max(COMBINED * max(changes), rounding, 10 * noise)
             return together if together > least else 0.0
-        case Test.DEPENDS:
+        case Test.MIXES | Test.DEPENDS:
             spread = _size(change - change.mean())
+            if test is Test.MIXES:
+                spread = min(spread, _size((first - plain).abs().minimum((second - plain).abs())))
             return spread if spread > max(rounding, 10 * noise) else 0.0
         case Test.VARIES:
             spread = _size(plain - plain.mean())

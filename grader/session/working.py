@@ -32,9 +32,10 @@ from grader.session.varying import (
     Numbers,
     Test,
     are_known,
+    is_like,
     measure,
     numbers,
-    shares_numbers,
+    shared,
     varied,
 )
 
@@ -59,6 +60,8 @@ class Specimen(NamedTuple):
     test: Test = Test.COMBINES
     right: Numbers = []  # noqa: RUF012
     """What the reference gives there."""
+    copies: bool = False
+    """Whether that is nothing but numbers that it is given."""
     size: float = 0.0
     """How much of what is tested there is in that result of the reference which has least of it."""
 
@@ -84,14 +87,16 @@ class Workings:
     def idle(self, bench: Bench, exports: Sequence[str]) -> dict[str, Work]:
         """Those of ``exports`` that do no work in the submission on ``bench``, and what they do.
 
-        What gives nothing but NaN may have had something to compute, if anything else in the file
-        computes.
+        What gives nothing but NaN has had something to compute, if anything else in the file does.
         """
         shown: dict[str, Work] = {}
         with contextlib.suppress(OutOfTime, SubmissionUnusable, WorkerLost):
             for name in exports:
                 shown[name] = self._work(bench, name)
-        does_any = Work.SOME in shown.values() or len(exports) < len(self._assignment.exports)
+        does_any = any(
+            shown.get(name, Work.SOME) is Work.SOME and self._combines(name)
+            for name in self._assignment.exports
+        )
         none = {Work.NONE, Work.NOTHING} | (set() if does_any else {Work.NAN})
         return {name: work for name, work in shown.items() if work in none}
 
@@ -100,6 +105,9 @@ class Workings:
         if export not in self._specimens:
             self._specimens[export] = self._find(export)
         return self._specimens[export]
+
+    def _combines(self, export: str) -> bool:
+        return any(one.test is Test.COMBINES for one in self.specimens(export))
 
     def _find(self, export: str) -> list[Specimen]:
         reference = reference_bench(self._assignment, seed=SEED)
@@ -143,11 +151,15 @@ def _is_work(answers: Sequence[Numbers], specimen: Specimen) -> bool:
         return any(size >= LEAST * specimen.size for size in measure(asked, test))
 
     if shows(answers, specimen.test):
-        # What combines nothing can have the right numbers from nowhere else than its inputs.
-        return specimen.test is Test.COMBINES or shares_numbers(answers[0], specimen.right)
-    plain, again, _, moved, _ = answers
-    # Places add something of their own to the numbers that stand there.
-    return "place" in specimen.kinds and shows([plain, again, plain, plain, moved], Test.DEPENDS)
+        # Where nothing has to be computed, right numbers are all that there is to look for.
+        return not (specimen.copies or specimen.test is Test.VARIES) or is_like(
+            answers[0], specimen.right
+        )
+    plain, again, *moved, _ = answers
+    # Places may add something of their own to the numbers that stand there.
+    return "place" in specimen.kinds and all(
+        shows([plain, again, plain, plain, one], Test.DEPENDS) for one in moved
+    )
 
 
 def _specimens(reference: Bench, name: str, run: Run, export: str) -> list[Specimen]:
@@ -157,6 +169,7 @@ def _specimens(reference: Bench, name: str, run: Run, export: str) -> list[Speci
         specimen = Specimen(name, run, export, kinds)
         try:
             answers = _answers(reference, specimen)
+            given = _given(reference, specimen)
         except _NotCalled:
             break
         except Exception:  # not every number can be passed
@@ -164,7 +177,11 @@ def _specimens(reference: Bench, name: str, run: Run, export: str) -> list[Speci
         for test in Test:
             sizes = [size for size in measure(answers, test) if 0 < size < math.inf]
             if sizes:
-                found.append(specimen._replace(test=test, right=answers[0], size=min(sizes)))
+                right = answers[0]
+                copies = bool(given) and all(shared(one, torch.cat(given)) == 1.0 for one in right)
+                found.append(
+                    specimen._replace(test=test, right=right, copies=copies, size=min(sizes))
+                )
                 break
         if found and found[-1].test is Test.COMBINES:
             break
@@ -239,6 +256,21 @@ def _run(bench: Bench, specimen: Specimen, asked: Sequence[Halves]) -> list[Numb
             answers.append(list(numbers(result, attributes)))
         raise _Answered(answers)
 
+    return _interrupted(bench, specimen, ask)
+
+
+def _given(bench: Bench, specimen: Specimen) -> Numbers:
+    """The numbers that the call is given, each tensor flat; without truths, which are all alike."""
+
+    def ask(_: Callable[..., Any], *arguments: Any, **options: Any) -> None:
+        given = numbers([*arguments, *options.values()], ())
+        raise _Answered([[one.flatten() for one in given if len(set(one.tolist())) > 2]])
+
+    return _interrupted(bench, specimen, ask)[0]
+
+
+def _interrupted(bench: Bench, specimen: Specimen, ask: Callable[..., None]) -> list[Numbers]:
+    """What ``ask`` raises in the place of the call."""
     bench.begin(specimen.name, seed=SEED)
     try:
         with torch.no_grad():
