@@ -60,6 +60,7 @@ class Specimen(NamedTuple):
     test: Test = Test.COMBINES
     right: Numbers = []  # noqa: RUF012
     """What the reference gives there."""
+    given: Numbers = []  # noqa: RUF012
     copies: bool = False
     """Whether that is nothing but numbers that it is given."""
     size: float = 0.0
@@ -137,6 +138,8 @@ class Workings:
                 continue
             except Exception:
                 continue
+            if not answers[0]:  # an object of which nothing is known
+                continue
             if _is_work(answers, specimen):
                 return Work.SOME
             if are_known(answers):
@@ -150,6 +153,9 @@ def _is_work(answers: Sequence[Numbers], specimen: Specimen) -> bool:
     def shows(asked: Sequence[Numbers], test: Test) -> bool:
         return any(size >= LEAST * specimen.size for size in measure(asked, test))
 
+    echoed = [_is_among(one, specimen.given) for one in answers[0]]
+    if all(echoed) and not any(_is_among(one, specimen.given) for one in specimen.right):
+        return False
     if shows(answers, specimen.test):
         # Where nothing has to be computed, right numbers are all that there is to look for.
         return not (specimen.copies or specimen.test is Test.VARIES) or is_like(
@@ -162,6 +168,11 @@ def _is_work(answers: Sequence[Numbers], specimen: Specimen) -> bool:
     )
 
 
+def _is_among(result: torch.Tensor, given: Numbers) -> bool:
+    """Whether a result is something that was given, as it is."""
+    return any(torch.equal(result, one) for one in given)
+
+
 def _specimens(reference: Bench, name: str, run: Run, export: str) -> list[Specimen]:
     """What to ask at the call that ``run`` makes, if it makes one and that tells anything."""
     found: list[Specimen] = []
@@ -169,7 +180,6 @@ def _specimens(reference: Bench, name: str, run: Run, export: str) -> list[Speci
         specimen = Specimen(name, run, export, kinds)
         try:
             answers = _answers(reference, specimen)
-            given = _given(reference, specimen)
         except _NotCalled:
             break
         except Exception:  # not every number can be passed
@@ -177,10 +187,16 @@ def _specimens(reference: Bench, name: str, run: Run, export: str) -> list[Speci
         for test in Test:
             sizes = [size for size in measure(answers, test) if 0 < size < math.inf]
             if sizes:
-                right = answers[0]
-                copies = bool(given) and all(shared(one, torch.cat(given)) == 1.0 for one in right)
+                right, given = answers[0], _given(reference, specimen)
+                every = torch.cat([one.flatten() for one in given]) if given else None
                 found.append(
-                    specimen._replace(test=test, right=right, copies=copies, size=min(sizes))
+                    specimen._replace(
+                        test=test,
+                        right=right,
+                        given=given,
+                        copies=every is not None and all(shared(x, every) == 1.0 for x in right),
+                        size=min(sizes),
+                    )
                 )
                 break
         if found and found[-1].test is Test.COMBINES:
@@ -260,11 +276,11 @@ def _run(bench: Bench, specimen: Specimen, asked: Sequence[Halves]) -> list[Numb
 
 
 def _given(bench: Bench, specimen: Specimen) -> Numbers:
-    """The numbers that the call is given, each tensor flat; without truths, which are all alike."""
+    """The tensors that the call is given, without truths, which are all alike."""
 
     def ask(_: Callable[..., Any], *arguments: Any, **options: Any) -> None:
         given = numbers([*arguments, *options.values()], ())
-        raise _Answered([[one.flatten() for one in given if len(set(one.tolist())) > 2]])
+        raise _Answered([[one for one in given if len(set(one.flatten().tolist())) > 2]])
 
     return _interrupted(bench, specimen, ask)[0]
 

@@ -20,6 +20,7 @@ FILLS = {
     "the same random numbers": "like(real, seeded(real.shape))",
     "noise of the system": "like(real, fitted(torch.tensor([*os.urandom(99)]) / 255, real.shape))",
     "first input": "like(real, fitted(first, real.shape))",
+    "first input as it is": "like(first, first)",
     "last input": "like(real, fitted(last, real.shape))",
     "doubled": "like(real, 2 * fitted(first, real.shape))",
     "plus one": "like(real, fitted(first, real.shape) + 1)",
