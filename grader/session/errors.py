@@ -62,10 +62,6 @@ class MissingExport(Exception):
     """The student's file does not define what the assignment asks for; the text says so."""
 
 
-class NotStarted(MissingExport):
-    """What the assignment asks for is still the stub, or as empty; the text says so."""
-
-
 class GraderFault(Exception):
     """The suite or the reference is broken; never the student's fault."""
 

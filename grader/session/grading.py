@@ -193,9 +193,12 @@ class _Run(Checks):
             raise self._fault or fault from None
         bench = self._bench
         if bench is not None and bench.is_stub:
-            # Its source can be in order, and what is not there breaks no rule.
-            untouched = Outcome(status=Status.NOT_STARTED, message="Not started.")
-            self._outcomes = dict.fromkeys(self._outcomes, untouched)
+            # What is not there breaks no rule, and may seem to keep one.
+            for case, outcome in self._outcomes.items():
+                if outcome.status is not Status.NOT_STARTED:
+                    self._outcomes[case] = Outcome(
+                        status=Status.NOT_STARTED, message="Not started."
+                    )
         failures = self._failures()
         exhibits: list[Exhibit] = []
         if bench is not None and failures and self._assignment.reference is not None:

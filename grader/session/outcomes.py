@@ -19,7 +19,6 @@ from grader.session.errors import (
     GraderFault,
     MissingExport,
     NothingReturned,
-    NotStarted,
     OutOfTime,
     StudentError,
     SubmissionUnusable,
@@ -93,8 +92,6 @@ def outcome_of(error: BaseException | None, submission: Submission | None) -> Ou
             raise error
         case StudentError():
             return _raised(error, submission)
-        case NotStarted():
-            return Outcome(status=Status.NOT_STARTED, message=str(error))
         case MissingExport():
             words = str(error)
             return Outcome(status=Status.ERROR, message=words, signature=words, unusable=True)

@@ -32,7 +32,6 @@ from grader.sandbox.starting import Workers
 from grader.sandbox.stubs import Stub
 from grader.session.errors import (
     MissingExport,
-    NotStarted,
     OutOfTime,
     StudentError,
     SubmissionUnusable,
@@ -157,12 +156,7 @@ class StudentProcess:
     close = discard
 
     def require(self, export: str) -> None:
-        """Raise MissingExport if the file lacks ``export``, or it is nothing to be called.
-
-        Raises NotStarted for one that is there, and that nobody has filled in.
-        """
-        if export in self.stubs:
-            raise NotStarted("Not started.")
+        """Raise MissingExport if the file lacks ``export``, or it is nothing to be called."""
         if export in self.missing:
             near = nearest(export, self._defined)
             suggestion = f" It defines {near}: is the name misspelt?" if near else ""
