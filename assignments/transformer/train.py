@@ -2,11 +2,12 @@
 
     python train.py
 
-The texts are made up: five random tokens out of ten, and then the same five again. Nobody can
-predict a random token, so that the loss on the first half cannot fall below ln 10 = 2.303 nats, its
-floor. The second half can be read off the first, so that its floor is 0. A model is right when it
-comes close to both floors, and not when its loss is as low as can be: below the floor there is only
-one explanation, namely that it sees what it should predict.
+The texts are made up: five random tokens out of ten, and then the same five again, in another order
+and under other names. Which, is the rule: the seed draws it, and the model has to find it out.
+Nobody can predict a random token, so that the loss on the first half cannot fall below ln 10 =
+2.303 nats, its floor. The second half can be read off the first, so that its floor is 0. A model is
+right when it comes close to both floors, and not when its loss is as low as can be: below the floor
+there is only one explanation, namely that it sees what it should predict.
 
 The same seed gives the same numbers. It takes a few seconds on one core.
 """
@@ -35,10 +36,17 @@ FLOOR = math.log(VOCABULARY)
 SLACK = 0.2
 
 
-def texts(count, generator):
-    """Tokens (count, 2 HALF): a random half, and the same again."""
+def draw_rule(generator):
+    """How the second half repeats the first: the new name of each token, and the new order."""
+    names = torch.randperm(VOCABULARY, generator=generator)
+    return names, torch.randperm(HALF, generator=generator)
+
+
+def texts(count, rule, generator):
+    """Tokens (count, 2 HALF): a random half, and the same again by the rule."""
+    names, order = rule
     half = torch.randint(0, VOCABULARY, (count, HALF), generator=generator)
-    return half.repeat(1, 2)
+    return torch.cat([half, names[half[:, order]]], dim=1)
 
 
 def start(model, generator):
@@ -49,14 +57,14 @@ def start(model, generator):
                 parameter.copy_(0.2 * torch.randn(parameter.shape, generator=generator))
 
 
-def train(model, generator, progress=lambda step, loss: None):
+def train(model, rule, generator, progress=lambda step, loss: None):
     """Take STEPS steps of Adam, with a rate that falls evenly to 0; returns the loss of each."""
     optimiser = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE, betas=(0.9, 0.99))
     schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: 1 - step / STEPS)
     model.train()
     losses = []
     for step in range(STEPS):
-        tokens = texts(BATCH, generator)
+        tokens = texts(BATCH, rule, generator)
         # After each token, the model has to predict the next one.
         logits = model(tokens[:, :-1])
         loss = cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten())
@@ -70,10 +78,10 @@ def train(model, generator, progress=lambda step, loss: None):
 
 
 @torch.no_grad()
-def evaluate(model, generator):
+def evaluate(model, rule, generator):
     """The loss on the random half and on the repeated half of new texts."""
     model.eval()
-    tokens = texts(256, generator)
+    tokens = texts(256, rule, generator)
     losses = cross_entropy(model(tokens[:, :-1]).transpose(1, 2), tokens[:, 1:], reduction="none")
     return losses[:, : HALF - 1].mean().item(), losses[:, HALF - 1 :].mean().item()
 
@@ -115,7 +123,9 @@ def bar(step, loss):
 
 def main():
     parser = argparse.ArgumentParser(description="Train your TransformerLM on a small task.")
-    parser.add_argument("--seed", type=int, default=0, help="of weights and texts (default: 0)")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="of weights, texts and their rule (default: 0)"
+    )
     seed = parser.parse_args().seed
     from transformer import TransformerLM
 
@@ -124,8 +134,9 @@ def main():
     generator = torch.Generator().manual_seed(seed)
     model = TransformerLM(**SIZES)
     start(model, generator)
-    losses = train(model, generator, bar)
-    random, repeated = evaluate(model, generator)
+    rule = draw_rule(generator)
+    losses = train(model, rule, generator, bar)
+    random, repeated = evaluate(model, rule, generator)
     # Of the 2 HALF - 1 predictions of a text, HALF - 1 are of random tokens.
     floor = FLOOR * (HALF - 1) / (2 * HALF - 1)
     print(f"loss of each step; the line of dashes is the floor of both halves, {floor:.3f}")

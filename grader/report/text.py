@@ -102,7 +102,7 @@ def _title(page: Page, report: Report) -> None:
         case "graded":
             page.heading(f"{title}: {earned}")
         case "not-started":
-            page.heading(f"{title}: not started (stub untouched), {earned}")
+            page.heading(f"{title}: not started, {earned}")
         case "not-gradable":
             page.heading(f"{title}: could not be graded, {earned}")
     if report.audience is Audience.INSTRUCTOR:

@@ -28,6 +28,11 @@ def count(number: float, thing: str) -> str:
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
+def listed(names: Sequence[str]) -> str:
+    """``a, b and c``."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
 def most_likely(diagnoses: Sequence[Diagnosis]) -> str:
     """The heading over a report's misconceptions."""
     return f"Most likely misconception{'s' if len(diagnoses) > 1 else ''}"

@@ -55,6 +55,7 @@ from grader.sandbox.messages import (
 )
 from grader.sandbox.objects import ObjectTable, Outgoing, incoming, sendable
 from grader.sandbox.settings import Settings
+from grader.sandbox.stubs import stubs
 from grader.sandbox.tensors import DTYPES, Packer, Unsendable, raw_bytes, unpack
 from grader.sandbox.training import fit
 from grader.sandbox.tripwire import Tripwire
@@ -165,6 +166,7 @@ class Executor:
             elsewhere=loading.defined_elsewhere(source, set(request.exports) - exports.keys()),
             self_contained=not request.definitions_only or loading.self_contained(source),
             changed=[sendable(words) for words in changed],
+            stubs=stubs(source, list(exports)),
         )
         return reply, b""
 

@@ -10,6 +10,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from grader.sandbox.stubs import Stub
+
 
 class Message(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag=True, tag_field="is"):
     """What all of them are: a struct that says which one it is."""
@@ -281,6 +283,8 @@ class Loaded(FromWorker):
     """Whether the file's definitions use nothing that its other statements make."""
     changed: list[str] = []
     """What it set for its whole process, and was put back: as verbs that follow ``your file``."""
+    stubs: dict[str, Stub] = {}
+    """Exports that nobody has filled in, and how they end."""
 
 
 class ForbiddenUse(Message):

@@ -114,6 +114,9 @@ def assert_close(
 ) -> None:
     """``actual`` equals ``expected`` within tolerance (relative, absolute).
 
+    Without ``tol`` the dtype of what is expected decides, not the one that came: pass
+    ``tolerance(dtype)`` where ``expected`` is of a higher precision than was promised.
+
     Where infinity is expected, the same infinity has to be, and nowhere else. NaN equals nothing;
     with ``equal_nan`` it has to be where NaN is expected, and nowhere else.
     """
@@ -122,7 +125,7 @@ def assert_close(
             message or f"The shape of your {what} is not the expected one.",
             f"expected {tuple(expected.shape)}, got {tuple(actual.shape)}",
         )
-    relative, absolute = tol or tolerance(actual.dtype)
+    relative, absolute = tol or tolerance(expected.dtype)
     mine, theirs = actual.detach().double(), expected.detach().double()
     allowed = absolute + relative * theirs.abs()
     gap = (mine - theirs).abs().nan_to_num(nan=torch.inf)

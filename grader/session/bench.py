@@ -132,6 +132,13 @@ class Bench:
         finally:
             self._transport.inputs_closed = False
 
+    @property
+    def is_stub(self) -> bool:
+        """Whether nobody has filled in anything of the submission."""
+        return (
+            self.process is not None and self.assignment.exports.keys() <= self.process.stubs.keys()
+        )
+
     def can_retry(self, outcome: Outcome) -> bool:
         """Whether a check that ended so might do better in a fresh worker."""
         if self.process is None or not self.process.used or not outcome.may_improve:
@@ -171,6 +178,11 @@ class Bench:
         """What the check of the moment has to show; it is forgotten here."""
         evidence, self._transport.curves = self._transport.curves, []
         return evidence
+
+    def take_called(self) -> list[str]:
+        """The student's exports that were asked for since the last time."""
+        called, self.student.called = self.student.called, set()
+        return sorted(called)
 
     def take_output(self) -> tuple[str, bool]:
         """What the student's code printed since the last time, and whether some was dropped."""

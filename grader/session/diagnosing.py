@@ -50,6 +50,10 @@ class Prober:
     def __len__(self) -> int:
         return len(self._runs)
 
+    def runs(self) -> list[tuple[str, Callable[[Any], dict[str, torch.Tensor]]]]:
+        """The probes by name, each with the inputs that it always has."""
+        return [(name, self._probe(number)) for number, (name, _, _) in enumerate(self._runs)]
+
     def observe_student(
         self, bench: Bench, number: int, right: Signature, seed: int = PROBE_SEED
     ) -> Signature:

@@ -31,6 +31,10 @@ class InputsChanged(CheckFailure):
     """A check of just that found the student's code to have written into its inputs."""
 
 
+class NothingReturned(CheckFailure):
+    """The student's code returned None."""
+
+
 class StudentError(Exception):
     """The student's code raised; also an instance of the built-in type that it raised."""
 

@@ -25,6 +25,7 @@ from grader.report.model import (
     CheckResult,
     Diagnosis,
     Report,
+    Status,
     Visibility,
 )
 from grader.sandbox import pages
@@ -34,7 +35,7 @@ from grader.session.bench import Bench, submission_bench
 from grader.session.cases import Case, case_of
 from grader.session.checks import Check, Demonstration, claim_id, declared_check
 from grader.session.consequences import Failure, with_consequences
-from grader.session.diagnosing import FaultModules, named, observed
+from grader.session.diagnosing import FaultModules, Prober, named, observed
 from grader.session.errors import GraderFault, OutOfTime, SubmissionUnusable
 from grader.session.evidence import Exhibit, Run, collect_exhibits, demonstrations
 from grader.session.outcomes import OUT_OF_MEMORY, Outcome, is_out_of_memory
@@ -42,7 +43,8 @@ from grader.session.plugin import Checks
 from grader.session.protocol import Job, Progress
 from grader.session.pytest_run import run_suites
 from grader.session.reporting import report_on
-from grader.session.scoring import Expected, by_depth, score, worst
+from grader.session.scoring import Expected, by_depth, idle_words, score, worst
+from grader.session.working import Work, Workings
 
 OnProgress: TypeAlias = Callable[[Progress], None]
 _NOT_SHOWN = (OutOfTime, SubmissionUnusable, WorkerLost, MemoryError)
@@ -122,6 +124,8 @@ class _Run(Checks):
         self._next_job = next_job
         self._prepare = prepare
         self._faults: FaultModules | None = None
+        self._workings: Workings | None = None
+        self._idle: dict[str, Work] = {}
         self._staging = contextlib.ExitStack()
         self._bench: Bench | None = None
         self._message = ""
@@ -183,6 +187,9 @@ class _Run(Checks):
             with contextlib.suppress(CourseError):
                 self._faults = FaultModules(self._hidden_module, self._assignment)
                 self._faults.observe_singles()
+            self._workings = self._work_of_reference()
+            for export in self._assignment.exports:
+                self._workings.specimens(export)
             gc.collect()
             gc.freeze()
             pages.collapse()
@@ -198,18 +205,57 @@ class _Run(Checks):
             )
         except GraderFault as fault:
             raise self._fault or fault from None
+        bench = self._bench
+        if bench is not None and bench.is_stub:
+            # What is not there breaks no rule, and may seem to keep one.
+            for case, outcome in self._outcomes.items():
+                if outcome.status is not Status.NOT_STARTED:
+                    self._outcomes[case] = Outcome(
+                        status=Status.NOT_STARTED, message="Not started."
+                    )
         failures = self._failures()
         if failures and self._hidden_module is None:
             self._show()
-        if failures and self._observed and self._faults is not None:
-            self._diagnosis = with_consequences(
-                named(self._observed, self._faults),
-                failures,
-                self._faults.catalogue,
-                self._assignment,
-                seed=self._job.seed,
-            )
-        return score(self._expected, self._outcomes, self._exhibits, self._diagnosis)
+        if failures and bench is not None and self._assignment.reference is not None:
+            with contextlib.suppress(*_NOT_SHOWN):
+                self._find_idle(bench)
+            bench.discard()
+        if failures and Work.NOTHING not in self._idle.values():
+            self._diagnose(failures)
+        return score(self._expected, self._outcomes, self._exhibits, self._diagnosis, self._idle)
+
+    def _find_idle(self, bench: Bench) -> None:
+        """Learn which exports do no work, if anything has passed that this might take away."""
+        failed: set[str] = set()
+        for outcome in self._outcomes.values():
+            failed.update(outcome.exports if not outcome.passed else ())
+        if any(outcome.passed for outcome in self._outcomes.values()):
+            workings = self._workings or self._work_of_reference()
+            judged = [export for export in self._assignment.exports if export in failed]
+            bench.renew()
+            self._idle = workings.idle(bench, judged)
+        if self._idle:
+            self._message = idle_words(self._idle)
+
+    def _work_of_reference(self) -> Workings:
+        hidden = self._hidden_module
+        runs: list[tuple[str, Run]] = [] if hidden is None else [*Prober(hidden).runs()]
+        runs += [(shown.title, run) for shown, run in self._demonstrations.items()]
+        return Workings(self._assignment, runs)
+
+    def _diagnose(self, failures: list[Failure]) -> None:
+        """Name the misconceptions, and what they explain."""
+        if not self._observed or self._faults is None:
+            return
+        self._diagnosis = with_consequences(
+            named(self._observed, self._faults, seconds=0.2 if self._idle else 1.0),
+            failures,
+            self._faults.catalogue,
+            self._assignment,
+            seed=self._job.seed,
+        )
+        if self._idle:  # what does nothing is like many mistakes in part
+            self._diagnosis = [one for one in self._diagnosis if one.complete]
 
     def _too_large(self) -> list[CheckResult]:
         """The checks of a submission that left no memory to grade it with."""

@@ -27,6 +27,7 @@ from grader.session.errors import (
     GraderFault,
     InputsChanged,
     MissingExport,
+    NothingReturned,
     OutOfTime,
     StudentError,
     SubmissionUnusable,
@@ -64,6 +65,8 @@ class Outcome(msgspec.Struct, kw_only=True):
     seconds: float = 0.0
     evidence: list[Evidence] = []
     """What the check itself has to show: the losses of a training."""
+    exports: list[str] = []
+    """Those of the student's exports that the check asked for."""
 
     @property
     def passed(self) -> bool:
@@ -129,6 +132,9 @@ def outcome_of(error: BaseException | None, submission: Submission | None) -> Ou
                 status=Status.NOT_RUN,
                 message="Not run: the time for the whole submission was used up.",
             )
+        case NothingReturned():
+            hint = "Where does your code hand its result back? What is printed is not returned."
+            return Outcome(status=Status.FAILED, message=error.message, hint=hint)
         case CheckFailure():
             return Outcome(
                 status=Status.FAILED,

@@ -106,6 +106,7 @@ class Checks:
         _let_go(raised)
         outcome.output, outcome.truncated = bench.take_output()
         outcome.evidence = bench.take_evidence()
+        outcome.exports = bench.take_called()
         if isinstance(error, WorkerLost):
             bench.discard()
         outcome.seconds = time.perf_counter() - started

@@ -35,6 +35,7 @@ from grader.sandbox.messages import (
     Unusable,
 )
 from grader.sandbox.starting import Workers
+from grader.sandbox.stubs import Stub
 from grader.session.errors import (
     MissingExport,
     OutOfTime,
@@ -110,6 +111,8 @@ class StudentProcess:
         self.raised_in_public: list[Raised] = []
         """What the student's code raised on inputs that anybody may see, each once."""
         self._met: set[tuple[object, ...]] = set()
+        self.stubs: dict[str, Stub] = {}
+        """Those that nobody has filled in, by how they end."""
         self.missing: list[str] = []
         """Declared exports that the file does not give."""
         self.import_output: tuple[str, bool] = ("", False)
@@ -400,6 +403,7 @@ class StudentProcess:
             self._kinds = {name: kind for name, kind in reply.exports.items() if name in exports}
             self._self_contained, self._changed = reply.self_contained, reply.changed
             self._elsewhere = reply.elsewhere
+            self.stubs = {name: reply.stubs[name] for name in exports if name in reply.stubs}
         elif missing != self.missing:
             raise WorkerLost("it did not define the same once more")
 

@@ -50,7 +50,9 @@ def report_on(
         "not-gradable" if bench is None else "graded"
     )
     if bench is not None and statuses <= {Status.NOT_STARTED, Status.SKIPPED}:
-        status, message = "not-started", "Nothing has been filled in yet: the stub is untouched."
+        returns = bench.process is not None and "returns" in bench.process.stubs.values()
+        why = "None is returned, whatever goes in" if returns else "the stub is untouched"
+        status, message = "not-started", f"Nothing has been filled in yet: {why}."
     notes = []
     submission = bench.submission if bench is not None else None
     process = bench.process if bench is not None else None
@@ -59,7 +61,13 @@ def report_on(
     if process is not None:
         notes += process.notes
     wrong = any(check.status in (Status.FAILED, Status.ERROR) for check in checks)
-    if wrong and not diagnosis and assignment.hidden_suite is not None and not job.public_only:
+    if (
+        wrong
+        and not diagnosis
+        and not message
+        and assignment.hidden_suite is not None
+        and not job.public_only
+    ):
         notes.append(
             "No known misconception behaves exactly as your code does, so none is claimed; the "
             "failed checks are ordered by the points that they cost."

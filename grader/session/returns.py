@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from grader.report.words import count
-from grader.session.errors import CheckFailure
+from grader.session.errors import CheckFailure, NothingReturned
 
 _NUMBERS = {1: "one tensor", 2: "two tensors", 3: "three tensors", 4: "four tensors"}
 
@@ -27,13 +27,14 @@ def check_returned(result: Any, declared: list[str], name: str) -> Any:
     if not declared:
         return result
     expected = f"{_NUMBERS[len(declared)]}, {_names(declared)}"
+    failure = NothingReturned if result is None else CheckFailure
     if len(declared) == 1:
         if isinstance(result, torch.Tensor):
             return result
-        raise CheckFailure(f"{name} has to return {expected}; yours returned {_describe(result)}.")
+        raise failure(f"{name} has to return {expected}; yours returned {_describe(result)}.")
     items = _items(result)
     if items is None or len(items) != len(declared):
-        raise CheckFailure(f"{name} has to return {expected}; yours returned {_describe(result)}.")
+        raise failure(f"{name} has to return {expected}; yours returned {_describe(result)}.")
     for item, what in zip(items, declared, strict=True):
         if not isinstance(item, torch.Tensor):
             raise CheckFailure(

@@ -12,12 +12,22 @@ import msgspec
 
 from grader.course.families import depth
 from grader.report.model import CheckResult, Diagnosis, Evidence, Output, Status, Visibility
+from grader.report.words import listed
 from grader.session.checks import Check
 from grader.session.evidence import Exhibit
 from grader.session.outcomes import Outcome
+from grader.session.working import Work
 
 MAX_OUTPUT = 64 * 1024
 """Characters kept of what all cases of a check print."""
+
+
+FOR_NOTHING = {
+    Work.NONE: "Passes only because nothing is computed from the inputs.",
+    Work.NAN: "Passes only because it does not look at the numbers, which are all NaN.",
+    Work.NOTHING: "Passes without any result: None is returned.",
+}
+"""What to say of a check that passes without any work."""
 
 
 class Expected(msgspec.Struct, kw_only=True):
@@ -34,18 +44,21 @@ def score(
     outcomes: dict[str, Outcome],
     exhibits: Sequence[Exhibit],
     diagnoses: Sequence[Diagnosis] = (),
+    idle: Mapping[str, Work] = {},
 ) -> list[CheckResult]:
     """One result a check, from the simplest family to the deepest.
 
     ``exhibits`` illustrate failures. Of what one of ``diagnoses`` explains its first check
-    stands for all.
+    stands for all. What passes without any work of the exports that are ``idle`` earns nothing.
     """
-    roots = {id: one.checks[0] for one in diagnoses for id in one.checks}
+    found = {entry.id: worst(entry, outcomes) for entry in by_depth(expected)}
+    roots = _take_passes(found, idle)
+    roots |= {id: one.checks[0] for one in diagnoses for id in one.checks}
     shown = _public_details(expected, outcomes)
     results: list[CheckResult] = []
     causes: dict[str, str] = {}
     for entry in by_depth(expected):
-        outcome = worst(entry, outcomes)
+        outcome = found[entry.id]
         pictures: list[Evidence] = []
         if outcome.is_wrong:
             pictures = _choose(entry.check, exhibits)
@@ -55,6 +68,54 @@ def score(
         because = cause if cause != entry.id else None
         results.append(_result(entry, outcome, shown, pictures, because))
     return results
+
+
+def idle_words(idle: Mapping[str, Work]) -> str:
+    """What a report says first of the exports that do no work."""
+    told = {
+        Work.NOTHING: "None is returned by {}: hand the result back with return; what is printed "
+        "is not returned.",
+        Work.NAN: "Nothing but NaN (not a number) comes back from {}, whatever goes in. What "
+        "passes like that earns no points.",
+        Work.NONE: "Nothing is computed from the inputs by {}: what comes back is constant, "
+        "random, or no more than inputs copied, moved about or added up. What passes like that "
+        "earns no points.",
+    }
+    names = {work: [name for name in idle if idle[name] is work] for work in told}
+    return " ".join(told[work].format(listed(names[work])) for work in told if names[work])
+
+
+def _take_passes(found: dict[str, Outcome], idle: Mapping[str, Work]) -> dict[str, str]:
+    """Let nothing in ``found`` pass that only ``idle`` exports are to thank for.
+
+    Returns, for all that then fails of these exports, the check that stands for all: one that says
+    what is returned instead of a result, or else the first that this takes the pass from. A check
+    that asks for no export is about every one.
+    """
+    every = {name for outcome in found.values() for name in outcome.exports}
+
+    def is_idle(outcome: Outcome) -> bool:
+        return any(name in idle for name in outcome.exports) or (
+            not outcome.exports and bool(idle) and all(name in idle for name in every)
+        )
+
+    about = [id for id, outcome in found.items() if is_idle(outcome)]
+    wrong = [id for id in about if found[id].is_wrong]
+    taken = [id for id in about if found[id].passed]
+    for id in taken:
+        found[id] = msgspec.structs.replace(
+            found[id],
+            status=Status.FAILED,
+            message=FOR_NOTHING[_work_of(idle, found[id].exports)],
+            hint="Follow one input through your code: what does your result make of it?",
+        )
+    silent = [id for id in wrong if "returned None" in found[id].message]
+    first = next(iter(silent or taken), None)
+    return {} if first is None else dict.fromkeys([*wrong, *taken], first)
+
+
+def _work_of(idle: Mapping[str, Work], exports: Sequence[str]) -> Work:
+    return next((idle[name] for name in exports if name in idle), next(iter(idle.values())))
 
 
 def by_depth(expected: Sequence[Expected]) -> list[Expected]:
@@ -86,6 +147,7 @@ def worst(entry: Expected, outcomes: Mapping[str, Outcome]) -> Outcome:
         output=printed[:MAX_OUTPUT],
         truncated=len(printed) > MAX_OUTPUT or any(outcome.truncated for outcome in found),
         evidence=[shown for outcome in found for shown in outcome.evidence],
+        exports=sorted({name for outcome in found for name in outcome.exports}),
         state_dependent=any(outcome.state_dependent for outcome in found),
     )
 

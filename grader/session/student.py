@@ -24,6 +24,8 @@ class Student:
     def __init__(self, transport: Transport, exports: dict[str, Export]) -> None:
         self._transport = transport
         self._exports = exports
+        self.called: set[str] = set()
+        """Exports that were asked for."""
 
     def __getattr__(self, name: str) -> RemoteFunction:
         if name.startswith("_"):
@@ -34,6 +36,7 @@ class Student:
             raise UndeclaredExport(
                 f"a suite calls {name}, but assignment.toml declares no such export{suggestion}"
             )
+        self.called.add(name)
         return RemoteFunction(self._transport, name, self._exports[name])
 
 

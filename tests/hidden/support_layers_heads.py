@@ -128,6 +128,8 @@ def assert_output_projection(
     merged = setting.output(setting.build(student, {**weights, "W_o": torch.eye(setting.width)}), x)
     output = setting.output(setting.build(student, weights), x)
     projection = weights["W_o"]
+    # What dtype comes back is looked at elsewhere.
+    merged, output = merged.to(x.dtype), output.to(x.dtype)
     if torch.allclose(output, merged, rtol=1e-4, atol=1e-4):
         raise CheckFailure("W_o changes nothing: the output projection is not applied.")
     if torch.allclose(output, merged @ projection, rtol=1e-4, atol=1e-4):

@@ -14,6 +14,7 @@ from grader.suite import (
     assert_dtype,
     assert_finite,
     assert_unchanged,
+    tolerance,
 )
 
 
@@ -77,7 +78,7 @@ def assert_dtype_kept(
             continue
         name = str(dtype).removeprefix("torch.")
         words = f"In {name} your output is not what it is in float32."
-        assert_close(output, wanted, "output", message=words)
+        assert_close(output, wanted, "output", message=words, tol=tolerance(dtype))
 
 
 def assert_runs_on_meta(setting: Setting, student: Any, draw: Any, batch: int, length: int) -> None:

@@ -8,7 +8,7 @@ import math
 
 import torch
 
-from grader.suite import CheckFailure, assert_close
+from grader.suite import CheckFailure, assert_close, tolerance
 
 BASE = 10000.0
 
@@ -31,7 +31,7 @@ def assert_turned(actual, x, positions, what, *, base=BASE, tol=None):
     """
     expected = turn(x, positions, base)
     try:
-        assert_close(actual, expected, what, tol=tol)
+        assert_close(actual, expected, what, tol=tol or tolerance(x.dtype))
     except CheckFailure as failure:
         words = known_mistake(actual, x, positions, base)
         if words is None:

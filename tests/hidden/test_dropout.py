@@ -32,6 +32,7 @@ from grader.suite import (
     gradients,
     normalised_axis,
     probe,
+    tolerance,
 )
 
 B, H, T, S, D, DV = 2, 6, 5, 8, 7, 9
@@ -610,7 +611,7 @@ def test_gradients_in_training(student, draw):
 
     def with_survivors(query, key, value):
         weights = plain(query, key, eye)
-        return (weights * survived[0] / (1 - rate)) @ value
+        return (weights * survived[0] / (1 - rate)).to(value.dtype) @ value
 
     theirs = gradients(with_survivors, (query, key, value), lambda _: cotangent)
     for name, got, wanted in zip(("query", "key", "value"), mine, theirs, strict=True):
@@ -625,10 +626,10 @@ def test_gradients_in_training(student, draw):
 @check(
     "dtype",
     points=2,
-    title="The dtype that goes in comes out: float64 and bfloat16, in training too",
+    title="The dtype that goes in comes out: float32, float64 and bfloat16, in training too",
     hint="Does a line name a dtype, or make a tensor of its own with the default one?",
 )
-@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16], ids=["float64", "bfloat16"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("masked", [False, True], ids=["no-mask", "mask"])
 def test_dtypes(student, draw, dtype, masked):
     # Compared with the student's own float32, so that no other mistake shows here.
@@ -639,7 +640,7 @@ def test_dtypes(student, draw, dtype, masked):
     assert_dtype(training(student, 0.5)(*arguments, **options), dtype, "output in training")
     single = attention(*(tensor.float() for tensor in arguments), **options)
     words = "The output is another one than for the same numbers in float32."
-    assert_close(output, single, "output", message=words)
+    assert_close(output, single, "output", message=words, tol=tolerance(dtype))
 
 
 @check(

@@ -479,11 +479,12 @@ def test_gradient(student, reference, draw, rank):
 @check(
     "dtype",
     points=1,
-    title="float64 in, float64 out",
+    title="float32 in, float32 out; float64 in, float64 out",
     hint="Does a line name a dtype, or make a tensor of its own with the default one?",
 )
-def test_float64(student, draw):
-    assert_dtype_kept(MAIN, student, draw, torch.float64, B, T)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_float64(student, draw, dtype):
+    assert_dtype_kept(MAIN, student, draw, dtype, B, T)
 
 
 @check(

@@ -33,6 +33,7 @@ from grader.suite import (
     gradients,
     normalised_axis,
     probe,
+    tolerance,
 )
 
 B, H, T, S, D = 2, 3, 5, 8, 7
@@ -330,6 +331,7 @@ def test_heads_mix_their_own_columns(student, draw):
     output, shares = build(student, weights, heads=H)(query, key, value)
     assert_shape(output, SHAPES["output"], "output")
     assert_shape(shares, SHAPES["weights"], "weights")
+    shares = shares.to(value.dtype)  # what dtype comes back is looked at elsewhere
     parts = [shares[:, h] @ value[:, :, h * D : (h + 1) * D] for h in range(H)]
     if bool(((output - torch.cat(parts, dim=-1)).abs() <= 1e-4).all()):
         return
@@ -771,10 +773,10 @@ def test_gradients_of_weights(student, reference, draw):
 @check(
     "dtype",
     points=1,
-    title="The dtype that goes in comes out: float64 and bfloat16",
+    title="The dtype that goes in comes out: float32, float64 and bfloat16",
     hint="Does a line name a dtype, or make a tensor of its own with the default one?",
 )
-@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16], ids=["float64", "bfloat16"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("masked", [False, True], ids=["no-mask", "mask"])
 def test_dtypes(student, draw, dtype, masked):
     # At the scale that nn.Linear starts with, rounded, so that both precisions begin alike; and
@@ -789,8 +791,8 @@ def test_dtypes(student, draw, dtype, masked):
     assert_dtype(output, dtype, "output")
     assert_dtype(shares, dtype, "weights")
     words = "The result is another one than for the same numbers in float32."
-    assert_close(shares, single_shares, "weights", message=words)
-    assert_close(output, single, "output", message=words)
+    assert_close(shares, single_shares, "weights", message=words, tol=tolerance(dtype))
+    assert_close(output, single, "output", message=words, tol=tolerance(dtype))
 
 
 @check(

@@ -23,6 +23,7 @@ from grader.suite import (
     assert_unchanged,
     check,
     probe,
+    tolerance,
 )
 
 B, H, T, S, D, DV = 2, 6, 4, 8, 7, 9
@@ -334,18 +335,18 @@ def test_gradients_of_logsumexp(student, reference, draw):
 @check(
     "dtype",
     points=1,
-    title="float64 in, float64 out, and bfloat16 in, bfloat16 out",
+    title="The dtype that goes in comes out: float32, float64 and bfloat16",
     hint="Does a line name a dtype, or make a tensor of its own with the default one?",
 )
-@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
 def test_dtype(student, draw, dtype):
     arguments = inputs(draw, B, dtype=dtype)
     wanted_output, wanted_logsumexp = exact(*arguments)
     output, logsumexp = student.online_softmax_attention(*arguments, **TWO_FOUR)
     assert_dtype(output, dtype, "output")
     assert_dtype(logsumexp, dtype, "logsumexp")
-    assert_close(output, wanted_output, "output")
-    assert_close(logsumexp, wanted_logsumexp, "logsumexp")
+    assert_close(output, wanted_output, "output", tol=tolerance(dtype))
+    assert_close(logsumexp, wanted_logsumexp, "logsumexp", tol=tolerance(dtype))
 
 
 @check(

@@ -124,7 +124,7 @@ def test_a_failure_without_a_message_is_still_explained(status):
 
 def test_not_started_is_one_line():
     assert plain(samples.not_started()) == (
-        "Scaled dot-product attention: not started (stub untouched), 0 of 4 points\n"
+        "Scaled dot-product attention: not started, 0 of 4 points\n"
     )
 
 
