@@ -52,6 +52,11 @@ SLOW_IMPORT_SECONDS = 2.0
 MOST_CHANGES, MOST_CHARACTERS = 6, 120
 """Of what a file set for its whole process, and was put back, so many are said."""
 
+_UNCOMPILED = (
+    "Your code asks to be compiled (torch.compile, torch.jit); it was graded as it is written, "
+    "without being compiled."
+)
+
 SHARE_OF_WHAT_IS_LEFT = 0.25
 """No check may take more of the submission's remaining time."""
 
@@ -207,8 +212,9 @@ class StudentProcess:
         for name in dict.fromkeys(reply.tripped):
             if name in self._assignment.forbidden and name not in kept:
                 self._uses.append(ForbiddenUse(name=name))
-            if name in COMPILERS and (note := _what_was_skipped(name)) not in self.notes:
-                self.notes.append(note)
+            # Not which: code that saw hidden inputs could choose one by them.
+            if name in COMPILERS and _UNCOMPILED not in self.notes:
+                self.notes.append(_UNCOMPILED)
 
     def _start_clock(self, seconds: float) -> None:
         self._check_deadline = min(time.monotonic() + seconds, self._submission_deadline)
@@ -339,11 +345,6 @@ def _where_it_is(place: str) -> str:
         "function": (f"within the function {name}", ""),
     }.get(kind, ('under `if __name__ == "__main__":`, which is for running the file by itself', ""))
     return f" It is {found}: move it out, to the left margin{why}."
-
-
-def _what_was_skipped(compiler: str) -> str:
-    called = "compile() of a module" if compiler.endswith("Module.compile") else compiler
-    return f"Your code uses {called}; it was graded as it is written, without being compiled."
 
 
 def _what_was_undone(changed: list[str]) -> str:
