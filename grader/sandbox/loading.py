@@ -194,7 +194,10 @@ def defined_elsewhere(source: str, names: Collection[str]) -> dict[str, str]:
     "__main__"``. Of several places the first counts.
     """
     found: dict[str, str] = {}
-    pending: deque[tuple[ast.AST, str]] = deque([(ast.parse(source), "")] if names else [])
+    pending: deque[tuple[ast.AST, str]] = deque()
+    if names:
+        with contextlib.suppress(MemoryError, RecursionError):  # it nests too deeply
+            pending.append((ast.parse(source), ""))
     while pending:
         node, place = pending.popleft()
         if isinstance(node, _DEFINITIONS):

@@ -18,7 +18,7 @@ from grader.sandbox.budget import Budget
 from grader.sandbox.client import Worker
 from grader.sandbox.commands import Confinement, Layer
 from grader.sandbox.eager import COMPILERS
-from grader.sandbox.errors import WorkerLost, WorkerTimeout
+from grader.sandbox.errors import WorkerLost
 from grader.sandbox.messages import (
     Analyse,
     Analysed,
@@ -43,6 +43,13 @@ from grader.session.errors import (
     SubmissionUnusable,
     student_error,
 )
+from grader.session.file_words import (
+    UNCOMPILED,
+    unread,
+    what_was_undone,
+    where_it_is,
+    why_definitions_alone,
+)
 from grader.session.protocol import SandboxMode
 from grader.session.requiring import refuse
 
@@ -55,15 +62,11 @@ Mode: TypeAlias = Literal["whole", "definitions"]
 SLOW_IMPORT_SECONDS = 2.0
 """A file that takes longer to import is imported once; later workers take its definitions."""
 
-MOST_CHANGES, MOST_CHARACTERS = 6, 120
-"""Of what a file set for its whole process, and was put back, so many are said."""
-
 UNIMPORTABLE = ("SyntaxError", "IndentationError", "TabError")
 """Raised of a source that no import can run either, so that nobody needs to search it."""
 
 MOST_ERRORS = 8
 """Of different errors on public inputs, how many are remembered."""
-
 SHARE_OF_WHAT_IS_LEFT = 0.25
 """No check may take more of the submission's remaining time."""
 
@@ -213,7 +216,7 @@ class StudentProcess:
             near = nearest(export, self._defined)
             suggestion = f" It defines {near}: is the name misspelt?" if near else ""
             if export in self._elsewhere:
-                suggestion = _where_it_is(self._elsewhere[export])
+                suggestion = where_it_is(self._elsewhere[export])
             raise MissingExport(f"Your file does not define {export}.{suggestion}")
         if self._kinds.get(export) == "other":
             raise MissingExport(f"Your {export} is neither a function nor a class.")
@@ -245,9 +248,9 @@ class StudentProcess:
                 if isinstance(reply, Analysed):
                     uses = reply.uses
                 elif not isinstance(reply, Raised) or reply.type not in UNIMPORTABLE:
-                    uses = [_unread(reply)]
+                    uses = [unread(reply)]
             except WorkerLost as error:
-                lost, uses = error, [_unread(error)]
+                lost, uses = error, [unread(error)]
             for use in uses:
                 use.file = "" if path == self._main else str(path.relative_to(folder))
             self._uses += uses
@@ -267,9 +270,9 @@ class StudentProcess:
             # Which of a family's members ran can be chosen by hidden inputs; that one did is a bit.
             known = not self._sees_hidden and ran in families.names()
             self._uses.append(ForbiddenUse(name=entry, by=ran if known and ran != entry else ""))
-        for name in reply.skipped if not self._sees_hidden else ():
-            if name in COMPILERS and (note := _what_was_skipped(name)) not in self.notes:
-                self.notes.append(note)
+        # Not which: code that saw hidden inputs could choose one by them.
+        if UNCOMPILED not in self.notes and any(name in COMPILERS for name in reply.skipped):
+            self.notes.append(UNCOMPILED)
 
     def _keep(self, raised: Raised) -> None:
         """Remember an error, unless the same was met, and no more than an honest answer needs.
@@ -340,11 +343,9 @@ class StudentProcess:
         if best != mode and self._try(best) is not None:
             raise SubmissionUnusable(WorkerLost("it could be imported once, and then no more"))
         if best == "definitions" and "whole" in problems and not self._definitions_first:
-            self.notes.append(
-                _why_definitions_alone(problems["whole"], self._limits.import_seconds)
-            )
+            self.notes.append(why_definitions_alone(problems["whole"], self._limits.import_seconds))
         if self._changed:
-            self.notes.append(_what_was_undone(self._changed))
+            self.notes.append(what_was_undone(self._changed))
         if best == "whole" and self._import_seconds > SLOW_IMPORT_SECONDS:
             return "definitions" if self._definitions_suffice() else best
         return best
@@ -406,53 +407,3 @@ class StudentProcess:
             self.stubs = {name: reply.stubs[name] for name in exports if name in reply.stubs}
         elif missing != self.missing:
             raise WorkerLost("it did not define the same once more")
-
-
-def _where_it_is(place: str) -> str:
-    kind, _, name = place[:MOST_CHARACTERS].partition(" ")
-    found, why = {
-        "class": (f"in the class {name}", "; if it takes self, take that away"),
-        "function": (f"within the function {name}", ""),
-    }.get(kind, ('under `if __name__ == "__main__":`, which is for running the file by itself', ""))
-    return f" It is {found}: move it out, to the left margin{why}."
-
-
-def _what_was_skipped(compiler: str) -> str:
-    called = "compile() of a module" if compiler.endswith("Module.compile") else compiler
-    return f"Your code uses {called}; it was graded as it is written, without being compiled."
-
-
-def _what_was_undone(changed: list[str]) -> str:
-    words = [said[:MOST_CHARACTERS] for said in changed]
-    if len(words) > MOST_CHANGES:
-        words[MOST_CHANGES - 1 :] = [f"changes {len(words) - MOST_CHANGES + 1} settings more"]
-    listed = " and ".join(part for part in (", ".join(words[:-1]), words[-1]) if part)
-    return f"Your file {listed} when it is imported; that was undone for grading."
-
-
-def _unread(why: FromWorker | WorkerLost) -> ForbiddenUse:
-    """A file that could not be searched, and why not in fixed words."""
-    if isinstance(why, WorkerTimeout):
-        problem = "that did not end in time"
-    elif isinstance(why, WorkerLost):
-        problem = "that needs more memory than there is"
-    elif isinstance(why, Raised) and why.type in ("MemoryError", "RecursionError"):
-        problem = "it is nested too deeply"
-    else:
-        problem = "it is not the text of a program"
-    return ForbiddenUse(name="", problem=problem)
-
-
-def _why_definitions_alone(problem: Exception, limit: float) -> str:
-    advice = 'put what is not a definition under `if __name__ == "__main__":`.'
-    if isinstance(problem, ModuleNotFoundError):
-        advice = "only torch, numpy and the standard library are sure to be there."
-    if isinstance(problem, WorkerTimeout):
-        what = f"Your file was still running {limit:g} s after its import began"
-    elif isinstance(problem, StudentError):
-        line = f" at line {problem.frame.line}" if problem.frame else ""
-        said = f" ({problem.raised.message[:200]})" if problem.raised.message else ""
-        what = f"Your file raised {problem.raised.type}{said}{line} when it was imported"
-    else:
-        what = f"Your file ended the process when it was imported ({problem})"
-    return f"{what}, so its imports, definitions and simple assignments were graded alone: {advice}"

@@ -52,7 +52,7 @@ class _Turns:
 
     def __init__(self) -> None:
         self._waiting: SimpleQueue[tuple[Future[Report], Job, float] | None] = SimpleQueue()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a handler of signals may call while its thread holds it
         self._thread: threading.Thread | None = None
         self._process: GradingProcess | None = None
         self._current: Future[Report] | None = None
