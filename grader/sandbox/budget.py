@@ -50,7 +50,7 @@ HELD_BYTES = 192 << 20
 """Bytes held at once of what workers sent, every number counted as eight bytes at least."""
 TENSOR_BYTES = 1024
 """What a tensor takes whatever it holds."""
-SESSION_BYTES = 768 << 20
+SESSION_BYTES = 640 << 20
 """Address space that a forked session may take beyond what it starts with: the last line."""
 
 
