@@ -28,6 +28,7 @@ from grader.session.modules import RemoteModule
 from grader.session.varying import (
     CHANGES,
     EVERY,
+    Given,
     Halves,
     Numbers,
     Test,
@@ -124,29 +125,64 @@ class Workings:
         return [one for one in found if one.test is sharpest][:MOST]
 
     def _work(self, bench: Bench, export: str) -> Work:
-        found = Work.UNKNOWN
-        for specimen in self.specimens(export):
-            try:
-                answers = _answers(bench, specimen)
-                if not _is_work(answers, specimen):
-                    # What a module has kept of one call may stand in the way of the next.
-                    answers = _one_by_one(bench, specimen)
-            except (GraderFault, OutOfTime, SubmissionUnusable, SandboxError):
-                raise
-            except NothingReturned:
-                found = Work.NOTHING if found in (Work.UNKNOWN, Work.NOTHING) else found
-                continue
-            except Exception:
-                continue
-            if not answers[0]:  # an object of which nothing is known
-                continue
-            if _is_work(answers, specimen):
-                return Work.SOME
-            if are_known(answers):
-                found = Work.NONE
-            elif found in (Work.UNKNOWN, Work.NOTHING):
-                found = Work.NAN
+        specimens = self.specimens(export)
+        found = _shown(bench, specimens, _answers, _one_by_one)
+        if found is Work.UNKNOWN and self._assignment.exports[export].forward is not None:
+            # The runs may ask for parameters that are not there, before they call anything.
+            found = _shown(bench, specimens, self._at_random, self._at_random)
         return found
+
+    def _at_random(self, bench: Bench, specimen: Specimen) -> list[Numbers]:
+        """What the call gives with every parameter drawn at random, whatever they are called."""
+        reference = reference_bench(self._assignment, seed=SEED)
+        made: list[Given] = []
+        calls: list[Given] = []
+
+        def ask(_: Callable[..., Any], *arguments: Any, **options: Any) -> None:
+            calls.append((arguments, options))
+            raise _Answered([])
+
+        _interrupted(reference, specimen, ask, made)
+        bench.begin(specimen.name, seed=SEED)
+        module = getattr(bench.student, specimen.export)(*made[-1][0], **made[-1][1]).eval()
+        generator = torch.Generator().manual_seed(SEED)
+        with torch.no_grad():
+            for parameter in module.parameters():
+                parameter.copy_(0.5 * torch.randn(parameter.shape, generator=generator))
+            given = [varied(calls[0], specimen.kinds, halves) for halves in EVERY]
+            return [list(numbers(module(*args, **options), ())) for args, options in given]
+
+
+def _shown(
+    bench: Bench,
+    specimens: Sequence[Specimen],
+    ask: Callable[[Bench, Specimen], list[Numbers]],
+    ask_again: Callable[[Bench, Specimen], list[Numbers]],
+) -> Work:
+    """What the answers to ``ask`` show, or else those to ``ask_again``."""
+    found = Work.UNKNOWN
+    for specimen in specimens:
+        try:
+            answers = ask(bench, specimen)
+            if not _is_work(answers, specimen):
+                # What a module has kept of one call may stand in the way of the next.
+                answers = ask_again(bench, specimen)
+        except (GraderFault, OutOfTime, SubmissionUnusable, SandboxError):
+            raise
+        except NothingReturned:
+            found = Work.NOTHING if found in (Work.UNKNOWN, Work.NOTHING) else found
+            continue
+        except Exception:
+            continue
+        if not answers[0]:  # an object of which nothing is known
+            continue
+        if _is_work(answers, specimen):
+            return Work.SOME
+        if are_known(answers):
+            found = Work.NONE
+        elif found in (Work.UNKNOWN, Work.NOTHING):
+            found = Work.NAN
+    return found
 
 
 def _is_work(answers: Sequence[Numbers], specimen: Specimen) -> bool:
@@ -221,10 +257,13 @@ class _NotCalled(Exception):
 class _Watched:
     """A student whose first call of ``export`` is answered by ``ask``."""
 
-    def __init__(self, bench: Bench, export: str, ask: Callable[..., Any]) -> None:
+    def __init__(
+        self, bench: Bench, export: str, ask: Callable[..., Any], made: list[Given]
+    ) -> None:
         self._bench = bench
         self._export = export
         self._ask = ask
+        self._made = made
 
     def __getattr__(self, name: str) -> Any:
         thing = getattr(self._bench.student, name)
@@ -235,6 +274,7 @@ class _Watched:
         return partial(self._construct, thing)
 
     def _construct(self, thing: Any, *arguments: Any, **options: Any) -> Any:
+        self._made.append((arguments, options))
         made = thing(*arguments, **options)
         if isinstance(made, RemoteModule):
             vars(made)["forward"] = partial(self._ask, made.forward)
@@ -285,12 +325,15 @@ def _given(bench: Bench, specimen: Specimen) -> Numbers:
     return _interrupted(bench, specimen, ask)[0]
 
 
-def _interrupted(bench: Bench, specimen: Specimen, ask: Callable[..., None]) -> list[Numbers]:
-    """What ``ask`` raises in the place of the call."""
+def _interrupted(
+    bench: Bench, specimen: Specimen, ask: Callable[..., None], made: list[Given] | None = None
+) -> list[Numbers]:
+    """What ``ask`` raises in the place of the call; ``made`` gets what modules are made with."""
+    made = [] if made is None else made
     bench.begin(specimen.name, seed=SEED)
     try:
         with torch.no_grad():
-            specimen.run(_Watched(bench, specimen.export, ask))
+            specimen.run(_Watched(bench, specimen.export, ask, made))
     except _Answered as done:
         return done.answers
     finally:
