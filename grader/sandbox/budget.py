@@ -32,7 +32,7 @@ compared in double precision."""
 
 # One module
 
-MODULE_NAMES = 1024
+MODULE_NAMES = 8192
 """Parameters, buffers and submodules, and every part of a name that makes a submodule."""
 NAME_CHARACTERS = 512
 """Of a dotted name."""
