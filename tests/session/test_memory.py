@@ -222,10 +222,10 @@ HEAVY = {
     ),
     "deep names": layer(
         methods="def named_modules(self, *given, **more):\n"
-        '        for n in range(99): yield f"{n}" + ".a" * 250, self'
+        '        for n in range(999): yield f"{n}" + ".a" * 250, self'
     ),
     "long names": layer(init='self.register_buffer("n" * 99_999, torch.ones(1))'),
-    "many names": layer(init="for n in range(4000): self.register_buffer(str(n), torch.ones(1))"),
+    "many names": layer(init="for n in range(9000): self.register_buffer(str(n), torch.ones(1))"),
 }
 """What takes as much as it can."""
 
