@@ -145,12 +145,8 @@ class Executor:
         ]
         source = Path(request.path).read_text("utf-8")
         contained = not request.definitions_only or loading.self_contained(source)
-        loaded = Loaded(
-            exports=exports,
-            defined=defined[:200],
-            self_contained=contained,
-            stubs=stubs(source, list(exports)),
-        )
+        loaded = Loaded(exports=exports, defined=defined[:200], self_contained=contained)
+        loaded.stubs = stubs(source, list(exports))
         return loaded, b""
 
     def _analyse(self, request: Analyse, blob: bytes) -> tuple[Reply, bytes]:
