@@ -26,6 +26,7 @@ FOR_NOTHING = {
     Work.NONE: "Passes only because nothing is computed from the inputs.",
     Work.NAN: "Passes only because it does not look at the numbers, which are all NaN.",
     Work.NOTHING: "Passes without any result: None is returned.",
+    Work.REFUSED: "Passes only because every call is refused.",
 }
 """What to say of a check that passes without any work."""
 
@@ -76,6 +77,8 @@ def idle_words(idle: Mapping[str, Work]) -> str:
         Work.NOTHING: "None is returned by {}: hand the result back with return; what is printed "
         "is not returned.",
         Work.NAN: "Nothing but NaN (not a number) comes back from {}, whatever goes in. What "
+        "passes like that earns no points.",
+        Work.REFUSED: "Every call is refused by {}, also those that have to be answered. What "
         "passes like that earns no points.",
         Work.NONE: "Nothing is computed from the inputs by {}: what comes back is constant, "
         "random, or no more than inputs copied, moved about or added up. What passes like that "

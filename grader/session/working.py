@@ -23,7 +23,13 @@ import torch
 from grader.course.model import Assignment
 from grader.sandbox.errors import SandboxError, WorkerLost
 from grader.session.bench import Bench, reference_bench
-from grader.session.errors import GraderFault, NothingReturned, OutOfTime, SubmissionUnusable
+from grader.session.errors import (
+    GraderFault,
+    NothingReturned,
+    OutOfTime,
+    StudentError,
+    SubmissionUnusable,
+)
 from grader.session.modules import RemoteModule
 from grader.session.varying import (
     CHANGES,
@@ -76,6 +82,7 @@ class Work(Enum):
     UNKNOWN = "no call ended well"
     NAN = "nothing but NaN came back"
     NOTHING = "None came back"
+    REFUSED = "every call was refused, by a ValueError raised on purpose"
 
 
 class Workings:
@@ -99,7 +106,7 @@ class Workings:
             shown.get(name, Work.SOME) is Work.SOME and self._combines(name)
             for name in self._assignment.exports
         )
-        none = {Work.NONE, Work.NOTHING} | (set() if does_any else {Work.NAN})
+        none = {Work.NONE, Work.NOTHING, Work.REFUSED} | (set() if does_any else {Work.NAN})
         return {name: work for name, work in shown.items() if work in none}
 
     def specimens(self, export: str) -> list[Specimen]:
@@ -161,6 +168,7 @@ def _shown(
 ) -> Work:
     """What the answers to ``ask`` show, or else those to ``ask_again``."""
     found = Work.UNKNOWN
+    refused = 0
     for specimen in specimens:
         try:
             answers = ask(bench, specimen)
@@ -172,7 +180,8 @@ def _shown(
         except NothingReturned:
             found = Work.NOTHING if found in (Work.UNKNOWN, Work.NOTHING) else found
             continue
-        except Exception:
+        except Exception as error:
+            refused += isinstance(error, ValueError) and _is_on_purpose(error)
             continue
         if not answers[0]:  # an object of which nothing is known
             continue
@@ -182,7 +191,12 @@ def _shown(
             found = Work.NONE
         elif found in (Work.UNKNOWN, Work.NOTHING):
             found = Work.NAN
-    return found
+    return Work.REFUSED if refused == len(specimens) > 0 else found
+
+
+def _is_on_purpose(error: Exception) -> bool:
+    frame = error.frame if isinstance(error, StudentError) else None
+    return frame is not None and frame.text.startswith("raise ")
 
 
 def _is_work(answers: Sequence[Numbers], specimen: Specimen) -> bool:
