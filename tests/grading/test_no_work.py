@@ -110,17 +110,6 @@ def test_wrong_answers_are_work(name):
         assert bool(idle(name, source)) == (label in ECHOES), label
 
 
-REFUSES = """
-def scaled_dot_product_attention(query, key, value, mask=None):
-    raise ValueError("no")
-"""
-
-
-def test_always_raising_is_no_work(grade, hand_in):
-    report = grade(hand_in(REFUSES), ROOT)
-    assert report.score.earned <= MOST * report.score.possible
-
-
 PARTLY = """
 import torch
 
