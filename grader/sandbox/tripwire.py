@@ -31,7 +31,7 @@ _COMPOSITE_KEYS = (
 """Where calls of an operator that is made of others come to the dispatcher.
 
 The keys without autograd are those of inference mode; the last is any transform of ``torch.func``,
-under which the others are never come to.
+under which a call reaches none of the others.
 """
 _CONCRETE_KEY = "BackendSelect"
 """What every call of an operator with kernels of its own passes, below transforms and autograd."""
@@ -42,7 +42,7 @@ Arguments = dict[str, Any]
 class Tripwire:
     """Watches for dotted names of torch, with their families, and for options as ``enable_gqa=``.
 
-    An option is one of whatever attends, and also noticed is who does what it is for without it.
+    An option counts in a call of whatever attends; so does a call that shares heads without it.
     """
 
     def __init__(self, forbidden: list[str]) -> None:
