@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Literal, TypeAlias
 
 Stub: TypeAlias = Literal["raises", "returns"]
-"""Whether it raises NotImplementedError or gives back None; of a class, whether any part raises."""
+"""Whether it raises or gives back None; of a class, whether any part raises."""
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _PLAIN_BASES = {"object", "Module", "nn.Module", "torch.nn.Module"}
@@ -18,7 +18,7 @@ _CAN_REBIND = {"globals", "setattr", "exec", "eval", "vars", "locals", "__dict__
 def stubs(source: str, names: Sequence[str]) -> dict[str, Stub]:
     """Those of ``names`` whose definition in ``source`` computes nothing, and how it ends.
 
-    Such a body is ``pass``, ``...``, a docstring, ``return None`` or an error that says so. In
+    Such a body is ``pass``, ``...``, a docstring, ``return None`` or an error whatever comes in. In
     doubt, such as about a definition that something could replace, it is none.
     Raises what the parser raises.
     """
@@ -96,13 +96,14 @@ def _empty(body: Sequence[ast.stmt]) -> Stub | None:
                 nothing.add(name)
             case ast.Return(value=value) if is_none(value):
                 return "returns"
-            case ast.Raise(exc=ast.expr() as error) if _says_not_implemented(error):
+            case ast.Raise(exc=ast.expr() as error) if _is_plain(error):
                 return "raises"
             case _:
                 return None
     return "returns"
 
 
-def _says_not_implemented(error: ast.expr) -> bool:
-    called = error.func if isinstance(error, ast.Call) else error
-    return isinstance(called, ast.Name) and called.id in ("NotImplementedError", "NotImplemented")
+def _is_plain(error: ast.expr) -> bool:
+    """Whether an error that is raised whatever comes in is one that nothing was computed for."""
+    called, given = (error.func, error.args) if isinstance(error, ast.Call) else (error, [])
+    return isinstance(called, ast.Name) and all(isinstance(one, ast.Constant) for one in given)

@@ -22,6 +22,8 @@ EMPTY = [
     "raise NotImplementedError",
     'raise NotImplementedError("todo")',
     "raise NotImplemented",
+    "raise ValueError",
+    'raise ValueError("at least one key")',
     '"""Words."""\n    # todo\n    pass',
     "raise NotImplementedError\n    return x + 1",
 ]
@@ -29,7 +31,8 @@ FILLED = [
     "return x",
     "print(x)",
     "x + 1",
-    "raise ValueError",
+    "if x: raise ValueError",
+    "raise ValueError(str(x))",
     "if x: return None",
     "return None if x else 1",
     "y = x\n    return None",
