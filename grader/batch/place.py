@@ -38,6 +38,8 @@ class HandIn(msgspec.Struct, frozen=True, kw_only=True):
     """Whose id and login it is: the name of the layout that has found it."""
     assignment: str = ""
     """What the platform calls the assignment; empty where it does not say."""
+    is_named_freely: bool = False
+    """Whether that is read off a file's name as somebody has chosen it."""
     attempt: Attempt = ()
     """The greatest of one student's for one assignment is the last one, which counts."""
     at: datetime | None = None

@@ -15,12 +15,13 @@ import msgspec
 
 from grader.batch.bugs import is_of_machine, reported
 from grader.batch.errors import BatchError
-from grader.batch.naming import Known, Names, person_of
+from grader.batch.naming import Known, Names, key_of, person_of
 from grader.batch.place import HandIn, Place, holds_code
 from grader.batch.recognise import Found, read_path
 from grader.batch.times import UNKNOWN, When, when_handed_in
 from grader.course.loading import course_assignment
 from grader.course.model import Course, CourseError
+from grader.course.source import few
 from grader.course.unreadable import is_unreadable
 from grader.report import safe
 from grader.report.model import Person
@@ -127,7 +128,10 @@ def make_plan(
                 "into the files (--assignment ID says so for all)"
             )
         plan.left_out += [f"{label}: {safe.name(name)}" for name in found.left_out]
-        entries += _entries(found, source, course, place, scratch, wanted, plan)
+        skipped: list[str] = []
+        entries += _entries(found, source, course, place, scratch, wanted, plan, skipped)
+        if skipped:
+            say(f"{label}: for other assignments, not graded now: {few(skipped)}")
     plan.left_out += place.outside
     entries = _last_attempts(_with_an_assignment(entries, plan))
     _make_tasks(entries, plan, known)
@@ -163,12 +167,16 @@ def _entries(
     scratch: Path,
     wanted: str | None,
     plan: Plan,
+    skipped: list[str],
 ) -> list[_Entry]:
     entries = []
     for hand_in in found.hand_ins:
         named = place.assignment_in(hand_in.assignment)
         if wanted is not None and named not in ("", wanted):
-            continue
+            if not _may_be_for(wanted, hand_in, found.hand_ins, course, scratch):
+                skipped.append(f"{safe.name(hand_in.student)} ({named})")
+                continue
+            named = ""
         base = _Entry(
             source=source,
             hand_in=hand_in,
@@ -185,6 +193,26 @@ def _entries(
                 raise
             entries.append(msgspec.structs.replace(base, bug=reported(error)))
     return entries
+
+
+def _may_be_for(
+    wanted: str,
+    hand_in: HandIn,
+    others: Sequence[HandIn],
+    course: Course,
+    scratch: Path,
+) -> bool:
+    """Whether a file is for ``wanted`` though its own name, "ann_heads.py", seems to say another.
+
+    A name like that is the student's, or a part of somebody's name: what the file defines decides,
+    unless the same student has another file.
+    """
+    if not hand_in.is_named_freely or any(
+        one is not hand_in and one.student == hand_in.student for one in others
+    ):
+        return False
+    found = _by_content(_laid_out(hand_in, scratch), course)
+    return not found or wanted in found
 
 
 def _looked_into(base: _Entry, course: Course, scratch: Path, plan: Plan) -> list[_Entry]:
@@ -269,8 +297,8 @@ def _last_attempts(entries: list[_Entry]) -> list[_Entry]:
     """Of one student's attempts at one assignment the last, saying which were not taken."""
     groups: dict[tuple[object, ...], list[_Entry]] = defaultdict(list)
     for entry in entries:
-        one = entry.hand_in
-        groups[entry.source, one.student, one.id, entry.assignment].append(entry)
+        who = key_of(person_of(entry.hand_in), entry.assignment)
+        groups[entry.source, who, entry.assignment].append(entry)
     kept = []
     for group in groups.values():
         last = max(entry.hand_in.attempt for entry in group)

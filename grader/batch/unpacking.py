@@ -129,6 +129,8 @@ class _Unpacking:
         """Write one member, or what is to be seen of it."""
         if entry.member.is_folder or not entry.limit:
             self._make_folder(entry)
+            if not entry.member.is_folder:
+                self._mark(entry)
             return
         parts = _fitting(entry.parts)
         path = self._target.joinpath(*parts)
@@ -148,6 +150,13 @@ class _Unpacking:
             reason = _CLASH
         if reason:
             self._problem(entry, path, reason)
+
+    def _mark(self, entry: _Entry) -> None:
+        """Let it be seen that there is a file that cannot be code, so that its owner is listed."""
+        path = self._target.joinpath(*_fitting(entry.parts))
+        with contextlib.suppress(OSError):  # in a folder that is not made, nobody looks for it
+            path.touch()
+            os.utime(path, (entry.member.changed,) * 2)
 
     def _write(self, entry: _Entry, path: Path) -> str:
         """Write a member's bytes, and say why that cannot be done."""

@@ -187,6 +187,8 @@ class Executor:
         self.forget()
         if self._settings is not None:
             self._settings.restore()
+        if request.fill and self._own_process:
+            torch.use_deterministic_algorithms(True, warn_only=True)
         # torch.manual_seed also seeds accelerators that are not there, which takes a millisecond.
         torch.default_generator.manual_seed(request.seed)
         if self._own_process:

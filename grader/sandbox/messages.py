@@ -113,9 +113,13 @@ class Examine(Message):
 
 
 class BeginCheck(Message):
-    """Forget objects of earlier checks; put global state back; seed the random generators."""
+    """Forget objects of earlier checks; put global state back; seed the random generators.
+
+    With ``fill`` memory that torch hands out holds NaN, and not what was there before.
+    """
 
     seed: int
+    fill: bool = False
 
 
 class Call(Message):

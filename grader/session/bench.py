@@ -161,6 +161,17 @@ class Bench:
         return self.process is not None and self.process.sees_hidden
 
     @contextlib.contextmanager
+    def memory_filled(self) -> Iterator[None]:
+        """Have memory that the student's code leaves as torch hands it out hold NaN."""
+        if self.process is not None:
+            self.process.fills_memory = True
+        try:
+            yield
+        finally:
+            if self.process is not None:
+                self.process.fills_memory = False
+
+    @contextlib.contextmanager
     def on_the_side(self) -> Iterator[None]:
         """Time that the checks do not lose; raises OutOfTime where it is too much."""
         if self.process is None:

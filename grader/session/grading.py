@@ -217,7 +217,7 @@ class _Run(Checks):
         if failures and self._hidden_module is None:
             self._show()
         if failures and bench is not None and self._assignment.reference is not None:
-            with contextlib.suppress(*_NOT_SHOWN):
+            with bench.memory_filled(), contextlib.suppress(*_NOT_SHOWN):
                 self._find_idle(bench)
             bench.discard()
         if failures and Work.NOTHING not in self._idle.values():
@@ -242,7 +242,7 @@ class _Run(Checks):
         probes = [] if self._hidden_module is None else Prober(self._hidden_module).runs()
         # A demonstration first: code that works for the handout's sizes alone does work.
         runs: list[tuple[str, Run]] = [*shown[:1], *probes, *shown[1:]]
-        return Workings(self._assignment, runs)
+        return Workings(self._assignment, runs, public={name for name, _ in shown})
 
     def _diagnose(self, failures: list[Failure]) -> None:
         """Name the misconceptions, and what they explain."""

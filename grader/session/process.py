@@ -110,6 +110,8 @@ class StudentProcess:
         self._changed: list[str] = []
         self._uses: list[ForbiddenUse] = []
         self._is_read = not assignment.forbidden
+        self.fills_memory = False
+        """Whether uninitialised memory of torch's is to be told from what was computed."""
         self._sees_hidden = False
         self.raised_in_public: list[Raised] = []
         """What the student's code raised on inputs that anybody may see, each once."""
@@ -156,7 +158,7 @@ class StudentProcess:
         self.budget.begin_check()
         if self._worker is not None:
             # A round trip of its own would cost as much as many a check's only call.
-            self._worker.announce(BeginCheck(seed=seed))
+            self._worker.announce(BeginCheck(seed=seed, fill=self.fills_memory))
         self._checks_served += 1
 
     def ask(

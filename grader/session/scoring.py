@@ -76,13 +76,13 @@ def idle_words(idle: Mapping[str, Work]) -> str:
     told = {
         Work.NOTHING: "None is returned by {}: hand the result back with return; what is printed "
         "is not returned.",
-        Work.NAN: "Nothing but NaN (not a number) comes back from {}, whatever goes in. What "
-        "passes like that earns no points.",
+        Work.NAN: "Nothing but NaN (not a number) or memory that was never written to comes back "
+        "from {}, whatever goes in. What passes like that earns no points.",
         Work.REFUSED: "Every call is refused by {}, also those that have to be answered. What "
         "passes like that earns no points.",
         Work.NONE: "Nothing is computed from the inputs by {}: what comes back is constant, "
-        "random, or no more than inputs copied, moved about or added up. What passes like that "
-        "earns no points.",
+        "random, or no more than inputs copied, moved about or added up, with weights that do "
+        "not depend on them. What passes like that earns no points.",
     }
     names = {work: [name for name in idle if idle[name] is work] for work in told}
     return " ".join(told[work].format(listed(names[work])) for work in told if names[work])
@@ -98,9 +98,7 @@ def _take_passes(found: dict[str, Outcome], idle: Mapping[str, Work]) -> dict[st
     every = {name for outcome in found.values() for name in outcome.exports}
 
     def is_idle(outcome: Outcome) -> bool:
-        return any(name in idle for name in outcome.exports) or (
-            not outcome.exports and bool(idle) and all(name in idle for name in every)
-        )
+        return bool(idle) and all(name in idle for name in outcome.exports or every)
 
     about = [id for id, outcome in found.items() if is_idle(outcome)]
     wrong = [id for id in about if found[id].is_wrong]

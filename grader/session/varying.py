@@ -54,6 +54,8 @@ SHARED = 0.2
 """Of the numbers of a result, those that are to be found in the right one too."""
 ALIKE, MANY = 0.5, 16
 """How correlated two results are that rise and fall alike, where they hold so many numbers."""
+MOSTLY = 0.5
+"""Of what there is in the right result, what has to be there to count as right."""
 LARGEST = 1e4
 """What infinities count as."""
 
@@ -163,13 +165,53 @@ def is_like(mine: Numbers, right: Numbers) -> bool:
     )
 
 
+def holds_right(mine: Numbers, right: Numbers, given: Numbers) -> bool:
+    """Whether most of what the right result has of its own stands in a result of mine, in place.
+
+    Its own is what is neither given nor 0 or 1.
+    """
+    every = torch.cat([torch.tensor([0.0, 1.0]), *(one.flatten() for one in given)]).double()
+    for one, other in zip(mine, right, strict=False):
+        if one.shape == other.shape and other.is_floating_point():
+            own = _nearest(other, every) > 1e-4 * (1.0 + every.abs().max())
+            near = (one - other).abs() <= 1e-4 * (1.0 + other.abs().max())
+            if int(own.sum()) >= MANY and float(near[own].double().mean()) > MOSTLY:
+                return True
+    return False
+
+
+def varies_likewise(mine: Numbers, right: Numbers) -> bool:
+    """Whether results differ along each axis about as often as the right ones do.
+
+    What does nothing with a position has the same in each place.
+    """
+
+    def kinds(result: torch.Tensor, axis: int) -> int:
+        return len(torch.unique(result.nan_to_num(), dim=axis, sorted=False).movedim(axis, 0))
+
+    return all(
+        one.shape != other.shape
+        or all(
+            kinds(one, axis) > MOSTLY * kinds(other, axis)
+            for axis in range(other.dim())
+            if other.numel()
+        )
+        for one, other in zip(mine, right, strict=False)
+    )
+
+
 def shared(mine: torch.Tensor, others: torch.Tensor) -> float:
     """The share of the numbers of ``mine`` that are among the ``others``, wherever they stand."""
     near = 1e-4 * (1.0 + others.abs().max())
+    return float((_nearest(mine, others) <= near).double().mean())
+
+
+def _nearest(mine: torch.Tensor, others: torch.Tensor) -> torch.Tensor:
+    """How far each number of ``mine`` is from the nearest of the ``others``."""
     ordered = others.flatten().sort().values
-    places = torch.searchsorted(ordered, mine.flatten().contiguous() - near)
-    nearest = ordered[places.clamp(max=len(ordered) - 1)]
-    return float(((nearest - mine.flatten()).abs() <= near).double().mean())
+    places = torch.searchsorted(ordered, mine.contiguous())
+    above, below = (ordered[(places - less).clamp(0, len(ordered) - 1)] for less in (0, 1))
+    return (above - mine).abs().minimum((below - mine).abs())
 
 
 def _correlation(one: torch.Tensor, other: torch.Tensor) -> float:

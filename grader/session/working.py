@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from enum import Enum
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
@@ -39,11 +39,13 @@ from grader.session.varying import (
     Numbers,
     Test,
     are_known,
+    holds_right,
     is_like,
     measure,
     numbers,
     shared,
     varied,
+    varies_likewise,
 )
 
 SEED = 20_170_612
@@ -86,12 +88,22 @@ class Work(Enum):
 
 
 class Workings:
-    """What the reference does with its inputs at the calls that ``runs``, by name, make."""
+    """What the reference does with its inputs at the calls that ``runs``, by name, make.
 
-    def __init__(self, assignment: Assignment, runs: Sequence[tuple[str, Run]]) -> None:
+    Those that are ``public`` have inputs that anybody may know.
+    """
+
+    def __init__(
+        self,
+        assignment: Assignment,
+        runs: Sequence[tuple[str, Run]],
+        public: Collection[str] = (),
+    ) -> None:
         self._assignment = assignment
+        self._public = public
         self._runs = runs
         self._specimens: dict[str, list[Specimen]] = {}
+        self._unknown: dict[str, list[Specimen]] = {}
 
     def idle(self, bench: Bench, exports: Sequence[str]) -> dict[str, Work]:
         """Those of ``exports`` that do no work in the submission on ``bench``, and what they do.
@@ -137,6 +149,31 @@ class Workings:
         if found is Work.UNKNOWN and self._assignment.exports[export].forward is not None:
             # The runs may ask for parameters that are not there, before they call anything.
             found = _shown(bench, specimens, self._at_random, self._at_random)
+        if found is Work.NONE and self._is_right_somewhere(bench, export):
+            return Work.SOME
+        return found
+
+    def _is_right_somewhere(self, bench: Bench, export: str) -> bool:
+        """Whether right numbers come back for inputs that nobody knows.
+
+        What ignores an option, such as an offset, may be right without it.
+        """
+        if export not in self._unknown:
+            self._unknown[export] = self._find_unknown(export)
+        for specimen in self._unknown[export]:
+            if holds_right(_plain(bench, specimen), specimen.right, specimen.given):
+                return True
+        return False
+
+    def _find_unknown(self, export: str) -> list[Specimen]:
+        reference = reference_bench(self._assignment, seed=SEED)
+        found: list[Specimen] = []
+        for name, run in self._runs:
+            specimen = Specimen(name, run, export, frozenset())
+            if name in self._public or len(found) == MOST:
+                continue
+            if right := _plain(reference, specimen):
+                found.append(specimen._replace(right=right, given=_given(reference, specimen)))
         return found
 
     def _at_random(self, bench: Bench, specimen: Specimen) -> list[Numbers]:
@@ -158,6 +195,16 @@ class Workings:
                 parameter.copy_(0.5 * torch.randn(parameter.shape, generator=generator))
             given = [varied(calls[0], specimen.kinds, halves) for halves in EVERY]
             return [list(numbers(module(*args, **options), ())) for args, options in given]
+
+
+def _plain(bench: Bench, specimen: Specimen) -> Numbers:
+    """What the call gives as it is made; nothing where it ends in an error."""
+    try:
+        return _answers(bench, specimen)[0]
+    except (GraderFault, OutOfTime, SubmissionUnusable, SandboxError):
+        raise
+    except Exception:
+        return []
 
 
 def _shown(
@@ -208,6 +255,8 @@ def _is_work(answers: Sequence[Numbers], specimen: Specimen) -> bool:
         return False
     if shows(answers, specimen.test):
         # Where nothing has to be computed, right numbers are all that there is to look for.
+        if specimen.test is Test.VARIES and not varies_likewise(answers[0], specimen.right):
+            return False
         return not (specimen.copies or specimen.test is Test.VARIES) or is_like(
             answers[0], specimen.right
         )

@@ -52,7 +52,7 @@ def workings_of(name: str) -> Workings:
     cases = collect(ASSIGNMENTS[name])
     public, hidden = (sys.modules[cases[i].function.__module__] for i in (0, -1))
     shown = [(one.title, run) for one, run in demonstrations(public).items()]
-    return Workings(ASSIGNMENTS[name], [*Prober(hidden).runs(), *shown])
+    return Workings(ASSIGNMENTS[name], [*Prober(hidden).runs(), *shown], dict(shown))
 
 
 def idle(name: str, source: str) -> dict[str, Work]:

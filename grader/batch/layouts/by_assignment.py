@@ -28,7 +28,10 @@ def find(place: Place) -> Reading:
             continue
         signs.add(folder)
         left_out += [f"{folder.name}/{name}" for name in found.left_out]
-        hand_ins += [msgspec.structs.replace(one, assignment=folder.name) for one in found.hand_ins]
+        hand_ins += [
+            msgspec.structs.replace(one, assignment=folder.name, is_named_freely=False)
+            for one in found.hand_ins
+        ]
     return Reading(hand_ins=hand_ins, signs=frozenset(signs), left_out=left_out)
 
 

@@ -55,6 +55,7 @@ def of_file(path: Path, ids: tuple[str, ...]) -> HandIn:
     return HandIn(
         student=student,
         assignment=assignment,
+        is_named_freely=bool(assignment),
         attempt=(copy,),
         files={path.name: path},
     )
