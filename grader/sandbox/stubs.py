@@ -12,6 +12,8 @@ Stub: TypeAlias = Literal["raises", "returns"]
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _PLAIN_BASES = {"object", "Module", "nn.Module", "torch.nn.Module"}
+_PLAIN_ERRORS = {"NotImplementedError", "NotImplemented", "ValueError"}
+"""What a stub raises, or who hopes that refusing everything is right now and then."""
 _CAN_REBIND = {"globals", "setattr", "exec", "eval", "vars", "locals", "__dict__", "modules"}
 
 
@@ -106,4 +108,8 @@ def _empty(body: Sequence[ast.stmt]) -> Stub | None:
 def _is_plain(error: ast.expr) -> bool:
     """Whether an error that is raised whatever comes in is one that nothing was computed for."""
     called, given = (error.func, error.args) if isinstance(error, ast.Call) else (error, [])
-    return isinstance(called, ast.Name) and all(isinstance(one, ast.Constant) for one in given)
+    return (
+        isinstance(called, ast.Name)
+        and called.id in _PLAIN_ERRORS
+        and all(isinstance(one, ast.Constant) for one in given)
+    )

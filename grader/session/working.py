@@ -27,7 +27,6 @@ from grader.session.errors import (
     GraderFault,
     NothingReturned,
     OutOfTime,
-    StudentError,
     SubmissionUnusable,
 )
 from grader.session.modules import RemoteModule
@@ -84,7 +83,6 @@ class Work(Enum):
     UNKNOWN = "no call ended well"
     NAN = "nothing but NaN came back"
     NOTHING = "None came back"
-    REFUSED = "every call was refused, by a ValueError raised on purpose"
 
 
 class Workings:
@@ -118,7 +116,7 @@ class Workings:
             shown.get(name, Work.SOME) is Work.SOME and self._combines(name)
             for name in self._assignment.exports
         )
-        none = {Work.NONE, Work.NOTHING, Work.REFUSED} | (set() if does_any else {Work.NAN})
+        none = {Work.NONE, Work.NOTHING} | (set() if does_any else {Work.NAN})
         return {name: work for name, work in shown.items() if work in none}
 
     def specimens(self, export: str) -> list[Specimen]:
@@ -215,7 +213,6 @@ def _shown(
 ) -> Work:
     """What the answers to ``ask`` show, or else those to ``ask_again``."""
     found = Work.UNKNOWN
-    refused = 0
     for specimen in specimens:
         try:
             answers = ask(bench, specimen)
@@ -227,8 +224,7 @@ def _shown(
         except NothingReturned:
             found = Work.NOTHING if found in (Work.UNKNOWN, Work.NOTHING) else found
             continue
-        except Exception as error:
-            refused += isinstance(error, ValueError) and _is_on_purpose(error)
+        except Exception:
             continue
         if not answers[0]:  # an object of which nothing is known
             continue
@@ -238,12 +234,7 @@ def _shown(
             found = Work.NONE
         elif found in (Work.UNKNOWN, Work.NOTHING):
             found = Work.NAN
-    return Work.REFUSED if refused == len(specimens) > 0 else found
-
-
-def _is_on_purpose(error: Exception) -> bool:
-    frame = error.frame if isinstance(error, StudentError) else None
-    return frame is not None and frame.text.startswith("raise ")
+    return found
 
 
 def _is_work(answers: Sequence[Numbers], specimen: Specimen) -> bool:

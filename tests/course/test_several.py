@@ -152,7 +152,8 @@ def test_what_a_helper_defines_counts(
     handed_in: Path, attention: Assignment, masks: Assignment
 ) -> None:
     put(handed_in, {"attention.py": f"from mine import *\n{MASKS}", "mine.py": ATTENTION})
-    assert read_submission(handed_in / "attention.py", attention, later=[masks])
+    alone = handed_in / "attention.py"
+    assert read_submission(alone, attention, later=[masks], beside=handed_in)
     assert read_submission(handed_in, attention, later=[masks])
 
 

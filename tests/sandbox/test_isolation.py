@@ -125,9 +125,7 @@ def test_a_process_outside_does_not_show(looker, works):
         pytest.skip("this machine refuses a namespace of processes")
     if inside and it.ask("number", None) > os.getpid() // 2:
         pytest.skip("numbers are used twice in so small a container")
-    assert it.ask("process_group", os.getpid()) == (
-        "ProcessLookupError" if inside else os.getpgid(0)
-    )
+    assert it.ask("sees", f"/proc/{os.getpid()}") == ("FileNotFoundError" if inside else 0)
 
 
 def test_it_is_said(looker):

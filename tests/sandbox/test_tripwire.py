@@ -148,8 +148,8 @@ def test_in_a_module_that_is_imported_late(start, module, call):
     assert list(reply.tripped) == [ATTENTION], reply
 
 
-def test_a_function_that_is_compiled_for_torchscript(run):
-    source = "def call(q, k, v): torch.jit.script(getattr(F, INNER))"
+def test_a_function_that_asks_to_be_compiled_for_torchscript(run):
+    source = "def call(q, k, v): torch.jit.script(f)(q, k, v)"
     names, reply = run(source, ATTENTION)
     assert names == [ATTENTION], reply
     assert not isinstance(reply, Raised), reply
