@@ -282,6 +282,7 @@ class _Run(Checks):
             if self._hidden_module is not None:
                 self._faults = self._faults or FaultModules(self._hidden_module, self._assignment)
                 self._observed = observed(bench, self._faults)
+        bench.take_called()  # those were not asked for by the check that comes next
 
     def _failures(self) -> list[Failure]:
         """The checks that failed on what the code does, each with its cases."""

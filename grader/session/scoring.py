@@ -90,14 +90,14 @@ def _take_passes(found: dict[str, Outcome], idle: Mapping[str, Work]) -> dict[st
 
     Returns, for all that then fails of these exports, the check that stands for all: one that says
     what is returned instead of a result, or else the first that this takes the pass from. A check
-    that asks for several exports is to be thanked to most of them; one that asks for none is about
-    every one.
+    that asks for no export is about every one.
     """
     every = {name for outcome in found.values() for name in outcome.exports}
 
     def is_idle(outcome: Outcome) -> bool:
-        asked = outcome.exports or every
-        return bool(idle) and 2 * sum(name in idle for name in asked) >= len(asked)
+        return any(name in idle for name in outcome.exports) or (
+            not outcome.exports and bool(idle) and all(name in idle for name in every)
+        )
 
     about = [id for id, outcome in found.items() if is_idle(outcome)]
     wrong = [id for id in about if found[id].is_wrong]
