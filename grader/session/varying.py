@@ -56,6 +56,8 @@ ALIKE, MANY = 0.5, 16
 """How correlated two results are that rise and fall alike, where they hold so many numbers."""
 MOSTLY = 0.5
 """Of what there is in the right result, what has to be there to count as right."""
+LARGE = 1 << 18
+"""Numbers of a result; no right one is that large, and five of them are held at once."""
 LARGEST = 1e4
 """What infinities count as."""
 
@@ -133,7 +135,7 @@ def _changed(
 def numbers(result: Any, attributes: Sequence[str]) -> Iterator[torch.Tensor]:
     """The tensors of a result, also those that an object holds as one of ``attributes``."""
     match result:
-        case torch.Tensor() if not result.is_meta:
+        case torch.Tensor() if not result.is_meta and result.numel() <= LARGE:
             yield result.detach().double()
         case tuple() | list():
             for item in result:
