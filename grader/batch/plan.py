@@ -172,11 +172,6 @@ def _entries(
     entries = []
     for hand_in in found.hand_ins:
         named = place.assignment_in(hand_in.assignment)
-        if wanted is not None and named not in ("", wanted):
-            if not _may_be_for(wanted, hand_in, found.hand_ins, course, scratch):
-                skipped.append(f"{safe.name(hand_in.student)} ({named})")
-                continue
-            named = ""
         base = _Entry(
             source=source,
             hand_in=hand_in,
@@ -185,6 +180,13 @@ def _entries(
             refused=place.problem_with(hand_in),
         )
         try:
+            if (
+                wanted is not None
+                and named not in ("", wanted)
+                and not _may_be_for(wanted, hand_in, found.hand_ins, course, scratch)
+            ):
+                skipped.append(f"{safe.name(hand_in.student)} ({named})")
+                continue
             entries += _looked_into(base, course, scratch, plan)
         except (BatchError, CourseError):
             raise
