@@ -16,8 +16,8 @@ def main() -> None:
     """Measure in turns, without and with, so that both meet the same machine."""
     options = arguments(__doc__ or "", rounds=5)
     sys.path.insert(0, str(ROOT))
-    from grader.session.client import GradingProcess
-    from grader.session.protocol import Job
+    from grader.jobs.client import GradingProcess
+    from grader.jobs.protocol import Job
 
     def measure(submission: str, *, isolate: bool) -> Iterator[float]:
         """Seconds from the start to the first report, then of each further grading."""

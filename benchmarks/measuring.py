@@ -15,7 +15,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from grader.session.client import GradingProcess
+    from grader.jobs.client import GradingProcess
 
 ROOT = Path(__file__).resolve().parents[1]
 RIGHT = "solutions/attention/accepted/einsum.py"
@@ -66,7 +66,7 @@ def seconds(
 
 def warm_seconds(process: GradingProcess, submission: str, id: str, turn: int) -> list[float]:
     """How long each of some gradings takes in a running process, each with a seed of its own."""
-    from grader.session.protocol import Job
+    from grader.jobs.protocol import Job
 
     taken = []
     for number in range(GRADED_A_ROUND):

@@ -21,10 +21,10 @@ from typing import Any
 
 from measuring import ROOT, plain_pytest, print_table
 
+from grader.jobs.client import GradingProcess
+from grader.jobs.protocol import Options
+from grader.jobs.targets import Target
 from grader.report.files import decode
-from grader.session.client import GradingProcess
-from grader.session.protocol import Options
-from grader.session.targets import Target
 
 ASSIGNMENTS = ("attention", "heads", "gqa")
 EXPORTER = "--exporter=grader.integrations.nbgrader.table.MisconceptionsExport"

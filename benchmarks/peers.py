@@ -16,7 +16,7 @@ from statistics import median
 from measuring import ROOT, arguments, plain_pytest, print_table, seconds, spread, warm_seconds
 from nbgrader_class import checking, kernel_for_each, notebook
 
-from grader.session.client import GradingProcess
+from grader.jobs.client import GradingProcess
 
 IN_ONE_AUTOGRADE = 4
 OTTER_TEST = """\

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from grader.sandbox.messages import Raised
-from grader.session.draw import Draw
+from grader.session.checks.draw import Draw
 from grader.session.errors import student_error
+from grader.wire.messages import Raised
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -12,7 +12,7 @@ from measuring import ROOT, arguments, plain_pytest, print_table, seconds, sprea
 def main() -> None:
     """Measure in turns: one plain run, then several warm ones."""
     sys.path.insert(0, str(ROOT))
-    from grader.session.client import GradingProcess
+    from grader.jobs.client import GradingProcess
 
     options = arguments(__doc__ or "", rounds=5)
     rows = []

@@ -16,7 +16,7 @@ SAVES_A_ROUND = 5
 def main() -> None:
     """Measure in turns: one plain run, then several saves under a watch."""
     sys.path.insert(0, str(ROOT))
-    from grader.session.protocol import Options
+    from grader.jobs.protocol import Options
     from grader.watching.events import Verdict
     from grader.watching.targets import watched
     from grader.watching.watch import Watch

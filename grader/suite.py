@@ -3,7 +3,7 @@
 The pytest plugin brings the fixtures ``student``, ``reference``, ``draw``, ``forbidden_uses``.
 """
 
-from grader.session.assertions import (
+from grader.session.checks.assertions import (
     BFLOAT16,
     FLOAT32,
     STACK,
@@ -21,9 +21,9 @@ from grader.session.assertions import (
     normalised_axis,
     tolerance,
 )
-from grader.session.checks import check, demonstration, probe
+from grader.session.checks.declaring import check, demonstration, probe
+from grader.session.checks.reach import gradient_reach
 from grader.session.errors import CheckFailure, StudentError
-from grader.session.reach import gradient_reach
 
 __all__ = [
     "BFLOAT16",

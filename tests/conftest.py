@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 import torch
 
-from grader.sandbox.client import ForkServer
+from grader.workers.forked import ForkServer
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -57,9 +57,9 @@ SECRET = "canary-1d0f7c52"
 @pytest.fixture(scope="session")
 def fork_server() -> Iterator[ForkServer]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GRADER_SECRET", SECRET)
+        patch.setenv("GRADE_SECRET", SECRET)
         server = ForkServer.launch()
-    assert "GRADER_SECRET" not in os.environ
+    assert "GRADE_SECRET" not in os.environ
     yield server
     server.close()
 

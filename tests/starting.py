@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from grader.session import client
+from grader.jobs import client
 
 
 def start_with(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -15,7 +15,7 @@ def start_with(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def start(command: list[str], **options: object) -> subprocess.Popen[bytes]:
         place = command.index("-m")
-        main = f"from {command[place + 1]} import main; main()"
+        main = f"import runpy; runpy.run_module({command[place + 1]!r}, run_name='__main__')"
         words = [*command[:place], "-c", f"{program}\n{main}", *command[place + 2 :]]
         return popen(words, **options)
 

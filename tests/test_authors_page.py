@@ -17,7 +17,7 @@ import grader.suite
 from grader.cli.main import grade
 from grader.course.families import FAMILIES
 from grader.course.model import Limits
-from grader.session.draw import Draw
+from grader.session.checks.draw import Draw
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "authors.md").read_text("utf-8")

@@ -56,7 +56,7 @@ def test_hidden_suites_run_with_the_base_install_alone():
     refused = refused_modules() - {"pip", "setuptools", "pkg_resources", "_distutils_hack"}
     assert {"hypothesis", "xdist"} <= refused
     assert not {"torch", "numpy", "pytest", "msgspec"} & refused
-    options = ["-q", "-p", "grader.session.plugin", "-p", "no:cacheprovider"]
+    options = ["-q", "-p", "grader.session.checks.plugin", "-p", "no:cacheprovider"]
     chosen = ["tests/hidden", "-k", "test_attention and axes_of_size_one"]
     submission = ["--submission", "solutions/attention/accepted/einsum.py"]
     ended = subprocess.run(

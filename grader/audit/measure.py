@@ -18,11 +18,11 @@ from grader.audit.mutants import Equivalents, Mutant, make_mutants
 from grader.audit.parallel import spread
 from grader.course.model import Assignment, CourseError
 from grader.diagnosis.catalogue import Catalogue, Fault
+from grader.execution import loading
 from grader.report.model import Status
 from grader.report.words import count
-from grader.sandbox import loading
-from grader.session.cases import Case, SourceBench, collect, reference_source, run_checks
-from grader.session.outcomes import Outcome
+from grader.session.checks.cases import Case, SourceContext, collect, reference_source, run_checks
+from grader.session.checks.outcomes import Outcome
 
 Outcomes = dict[str, Outcome]
 
@@ -229,8 +229,8 @@ class _Measure:
         assert source is not None
         return source
 
-    def _bench(self, source: str, seed: int) -> SourceBench:
-        return SourceBench(self._assignment, source, seed=seed)
+    def _bench(self, source: str, seed: int) -> SourceContext:
+        return SourceContext(self._assignment, source, seed=seed)
 
     def _run(self, source: str, seed: int) -> Outcomes:
         return run_checks(self._cases, self._bench(source, seed))

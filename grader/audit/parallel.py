@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from typing import TypeVar
 
-from grader.sandbox import cores
+from grader.processes import cores
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -20,9 +20,9 @@ from grader.batch.running import Runner
 from grader.batch.store import Store
 from grader.batch.tables import assignment_ids, grades_csv, summarise
 from grader.course.model import Course
+from grader.jobs.protocol import Options
 from grader.report.chaining import mark_open_points
 from grader.report.files import encode
-from grader.session.protocol import Options
 
 
 class Batch:

@@ -27,10 +27,10 @@ from grader.batch.shipping import digest_of, pack_course
 from grader.course.model import Course
 from grader.course.submission import pack
 from grader.course.tree import shown
+from grader.jobs.client import GradingError
+from grader.jobs.protocol import Fault, Job
 from grader.report.files import decode
 from grader.report.model import Report
-from grader.session.client import GradingError
-from grader.session.protocol import Fault, Job
 
 LOOK_SECONDS = 5.0
 
@@ -120,7 +120,7 @@ class ClusterSeat:
         self._pool = pool
 
     def grade(self, job: Job, *, submission_seconds: float, tries: int) -> Report:
-        """Grade a job; raises as :class:`grader.batch.pool.Seat` says."""
+        """Grade a job; raises as :class:`grader.batch.pool.Grader` says."""
         request = worker.Request(
             job=msgspec.structs.replace(job, submission=b"", course=b""),
             submission=self._pack(job),

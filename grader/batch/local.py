@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from grader.batch.pool import SPARE_SECONDS, Lost
+from grader.jobs.client import GradingError, GradingProcess
+from grader.jobs.protocol import Job
+from grader.processes import cores
 from grader.report.model import Report
-from grader.sandbox import cores
-from grader.session.client import GradingError, GradingProcess
-from grader.session.protocol import Job
 
 
 class LocalPool:
@@ -19,11 +19,11 @@ class LocalPool:
     def size(self) -> int:
         return self._jobs
 
-    def seat(self) -> LocalSeat:
-        return LocalSeat(isolate=self._isolate)
+    def seat(self) -> LocalGrader:
+        return LocalGrader(isolate=self._isolate)
 
 
-class LocalSeat:
+class LocalGrader:
     """A grading process that is started when it is needed, and again after it was lost."""
 
     def __init__(self, *, isolate: bool = False) -> None:
@@ -31,7 +31,7 @@ class LocalSeat:
         self._process: GradingProcess | None = None
 
     def grade(self, job: Job, *, submission_seconds: float, tries: int) -> Report:
-        """Grade a job; raises as :class:`grader.batch.pool.Seat` says, Lost after one try."""
+        """Grade a job; raises as :class:`grader.batch.pool.Grader` says, Lost after one try."""
         if self._process is None:
             self._process = GradingProcess(isolate=self.isolate)
         try:

@@ -23,10 +23,10 @@ from grader.course.loading import course_assignment
 from grader.course.model import Course, CourseError
 from grader.course.source import few
 from grader.course.unreadable import is_unreadable
+from grader.jobs.targets import assignments_of
 from grader.report import safe
 from grader.report.model import Person
 from grader.report.words import count
-from grader.session.targets import assignments_of
 
 MAX_NAME_BYTES = 120
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from grader.jobs.protocol import Job
 from grader.report.model import Report
-from grader.session.protocol import Job
 
 SPARE_SECONDS = 180.0
 """What a grading process may be silent for, beyond what its limits allow the student's code."""
@@ -22,7 +22,7 @@ class Lost(Exception):
         self.times = times
 
 
-class Seat(Protocol):
+class Grader(Protocol):
     """A place where one submission at a time is graded; used by one thread."""
 
     def grade(self, job: Job, *, submission_seconds: float, tries: int) -> Report:
@@ -45,6 +45,6 @@ class Pool(Protocol):
         """How many seats are of use at this moment; there may be more later."""
         ...
 
-    def seat(self) -> Seat:
+    def seat(self) -> Grader:
         """A further seat."""
         ...

@@ -14,15 +14,15 @@ from grader.batch.errors import BatchError
 from grader.batch.lateness import judged
 from grader.batch.model import Misconception, Named, Result
 from grader.batch.plan import Task
-from grader.batch.pool import Lost, Pool, Seat
+from grader.batch.pool import Grader, Lost, Pool
 from grader.batch.store import Keys, Store, read_report
 from grader.course.model import Course, CourseError
+from grader.jobs.client import GradingError
+from grader.jobs.protocol import Job, Options
+from grader.jobs.targets import Target
 from grader.report.changes import why_not_run
 from grader.report.model import Report, Status
 from grader.report.words import grade, has_score
-from grader.session.client import GradingError
-from grader.session.protocol import Job, Options
-from grader.session.targets import Target
 
 MOST_ATTEMPTS = 3
 """A submission that has ended so many grading processes is not tried again."""
@@ -100,7 +100,7 @@ class Runner:
             seat.close()
             self._done.put(None)
 
-    def _result_or_bug(self, task: Task, seat: Seat) -> Result:
+    def _result_or_bug(self, task: Task, seat: Grader) -> Result:
         """What became of a task; whatever is raised over this one alone is this one's."""
         if task.bug:
             return self._failed(task, task.bug)
@@ -127,7 +127,7 @@ class Runner:
             attempts=attempts,
         )
 
-    def _result(self, task: Task, seat: Seat) -> Result:
+    def _result(self, task: Task, seat: Grader) -> Result:
         key = self._keys.of(task)
         report = None if self._regrade else self._store.kept(task, key)
         if report is not None:

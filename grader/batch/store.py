@@ -17,10 +17,10 @@ from grader.batch.plan import Task, file_name
 from grader.course.loading import suite_digest
 from grader.course.model import Assignment, Course
 from grader.course.submission import fingerprint, pack_refusal
+from grader.jobs.protocol import Options
+from grader.processes.locks import lock
 from grader.report.files import ReportError, decode, encode, write_atomically
 from grader.report.model import Report
-from grader.sandbox.locks import lock
-from grader.session.protocol import Options
 
 JOURNAL = "journal.jsonl"
 STATE = ".batch"

@@ -13,12 +13,12 @@ import msgspec
 from distributed import get_client, get_worker
 
 import grader
-from grader.batch.local import LocalSeat
+from grader.batch.local import LocalGrader
 from grader.batch.pool import Lost
 from grader.batch.shipping import unpack_course
+from grader.jobs.client import GradingError
+from grader.jobs.protocol import Fault, Job
 from grader.report.files import encode
-from grader.session.client import GradingError
-from grader.session.protocol import Fault, Job
 
 
 class Request(msgspec.Struct, kw_only=True):
@@ -72,8 +72,8 @@ def grade(request: bytes) -> bytes:
                 f"it has version {grader.__version__} of the grader, and {asked.grader} asks. "
                 "Install the same everywhere"
             )
-        with _desk.lock:
-            answer = _desk.answer(asked)
+        with _graders.lock:
+            answer = _graders.answer(asked)
     except (GradingError, OSError, ValueError) as error:
         fault = isinstance(error, GradingError) and error
         answer = Fault(
@@ -84,12 +84,12 @@ def grade(request: bytes) -> bytes:
     return msgspec.msgpack.encode(answer)
 
 
-class _Desk:
+class _Graders:
     """One submission at a time is graded here, so that no other is lost with it."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self._seat = LocalSeat()
+        self._seat = LocalGrader()
         self._course = ""
         self._folder: Path | None = None
 
@@ -111,7 +111,7 @@ class _Desk:
         )
         if self._seat.isolate != asked.isolate:
             self._seat.close()
-            self._seat = LocalSeat(isolate=asked.isolate)
+            self._seat = LocalGrader(isolate=asked.isolate)
         try:
             report = self._seat.grade(
                 job, submission_seconds=asked.submission_seconds, tries=asked.tries
@@ -138,4 +138,4 @@ class _Desk:
         self._course, self._folder = asked.course, folder
 
 
-_desk = _Desk()
+_graders = _Graders()

@@ -46,7 +46,7 @@ def command(
     """
     from msgspec import json
 
-    from grader.audit.process import AuditError, run
+    from grader.audit.client import AuditError, run
     from grader.course.loading import course_assignment, find_course, load_course
     from grader.course.model import CourseError
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from grader.batch.plan import Plan
     from grader.batch.pool import Pool
     from grader.course.model import Course
-    from grader.session.protocol import Options
+    from grader.jobs.protocol import Options
 
 
 def _list_layouts(ctx: click.Context, _: click.Parameter, name: str | None) -> str | None:
@@ -134,7 +134,7 @@ def command(
 
 def _course(paths: tuple[str, ...], course: str | None) -> Course:
     from grader.course.loading import load_course
-    from grader.session.targets import course_root
+    from grader.jobs.targets import course_root
 
     return load_course(course_root(paths, course))
 

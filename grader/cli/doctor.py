@@ -10,7 +10,7 @@ from grader.cli import options
 from grader.cli.errors import InfrastructureError
 
 if TYPE_CHECKING:
-    from grader.sandbox.messages import Ready, Tried
+    from grader.wire.messages import Ready, Tried
 
 
 @click.command
@@ -22,8 +22,8 @@ def command(ctx: click.Context, as_json: bool, isolate: bool) -> None:
 
     Exits with 0 if every promise holds, with 1 if one does not.
     """
-    from grader.sandbox.doctor import examine
-    from grader.sandbox.errors import SandboxError
+    from grader.wire.errors import SandboxError
+    from grader.workers.doctor import examine
 
     try:
         ready, tried = examine(isolate=isolate)
@@ -38,7 +38,7 @@ def command(ctx: click.Context, as_json: bool, isolate: bool) -> None:
 def _json(healthy: bool, ready: Ready, tried: list[Tried]) -> str:
     import msgspec
 
-    from grader.sandbox.probes import PROBES, promise
+    from grader.worker.attempts import PROBES, promise
 
     probes = [
         {
@@ -59,7 +59,7 @@ def _json(healthy: bool, ready: Ready, tried: list[Tried]) -> str:
 
 
 def _text(healthy: bool, ready: Ready, tried: list[Tried]) -> str:
-    from grader.sandbox.probes import promise
+    from grader.worker.attempts import promise
 
     lines = ["What a submission tries:"]
     for one in tried:

@@ -35,7 +35,7 @@ def told(*wrong_usage: type[Exception]) -> Iterator[None]:
     ``wrong_usage`` are further exceptions whose words say what whoever typed the command can mend.
     """
     from grader.course.model import CourseError
-    from grader.session.client import GradingError
+    from grader.jobs.client import GradingError
 
     try:
         yield

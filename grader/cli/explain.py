@@ -10,7 +10,7 @@ from grader.cli import options, output
 from grader.cli.errors import told
 
 if TYPE_CHECKING:
-    from grader.session.protocol import SandboxMode
+    from grader.jobs.protocol import SandboxMode
 
 
 @click.command
@@ -48,10 +48,10 @@ def command(
     from grader.course.loading import course_assignment, load_course
     from grader.course.steps import NoSuchExample, find_example, load_steps
     from grader.explaining.text import show_all
+    from grader.jobs.client import GradingProcess
+    from grader.jobs.protocol import Options
+    from grader.jobs.targets import course_root, resolve_targets
     from grader.report.page import Page
-    from grader.session.client import GradingProcess
-    from grader.session.protocol import Options
-    from grader.session.targets import course_root, resolve_targets
 
     with told(NoSuchExample):
         word = assignment if submission is None else submission

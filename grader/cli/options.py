@@ -92,7 +92,7 @@ def grading(command: Callable[..., Any]) -> Callable[..., Any]:
         chain: bool,
         **others: Any,
     ) -> Any:
-        from grader.session.protocol import Options
+        from grader.jobs.protocol import Options
 
         how = Options(
             seed=seed,

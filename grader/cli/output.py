@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from grader.audit.model import Audit
     from grader.batch.model import Result
     from grader.batch.plan import Plan
+    from grader.jobs.protocol import Progress as Progressed
     from grader.report.model import CourseReport, Report
-    from grader.session.protocol import Progress as Progressed
 
 STANDARD = "-"
 """The path that means standard input or output."""

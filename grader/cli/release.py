@@ -48,7 +48,7 @@ def command(
     from grader.course.loading import load_course
     from grader.integrations.errors import ReleaseError
     from grader.integrations.sides import chosen
-    from grader.session.targets import course_root
+    from grader.jobs.targets import course_root
 
     if folder is None and gradescope is None and prairielearn is None:
         raise click.UsageError("Missing DIR, --gradescope or --prairielearn.", ctx)

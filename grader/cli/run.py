@@ -10,9 +10,9 @@ from grader.cli import delivery, options, output
 from grader.cli.errors import told
 
 if TYPE_CHECKING:
+    from grader.jobs.protocol import Options
+    from grader.jobs.targets import Target
     from grader.report.model import CourseReport, Report
-    from grader.session.protocol import Options
-    from grader.session.targets import Target
 
 
 @click.command
@@ -48,7 +48,7 @@ def command(
     A TARGET is an assignment's id, meaning the file in the course; a file; or a student's folder
     or repository. Without any, every assignment of the course is graded.
     """
-    from grader.session.targets import resolve_targets
+    from grader.jobs.targets import resolve_targets
 
     wanted = [f"json={destination}", *formats] if destination is not None else list(formats)
     deliveries = delivery.prepare(wanted)
@@ -65,9 +65,9 @@ def command(
 
 
 def _grade(targets: list[Target], how: Options) -> Report | CourseReport:
+    from grader.jobs.client import GradingProcess
     from grader.report.chaining import mark_open_points
     from grader.report.model import joined
-    from grader.session.client import GradingProcess
 
     how = how.with_one_seed()
     reports = []

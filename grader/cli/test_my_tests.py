@@ -11,7 +11,7 @@ from grader.cli import options, output
 from grader.cli.errors import GradeError, InfrastructureError
 
 if TYPE_CHECKING:
-    from grader.session.protocol import SandboxMode
+    from grader.jobs.protocol import SandboxMode
 
 
 @click.command
@@ -72,10 +72,10 @@ def command(
 
     from grader.course.loading import course_assignment, load_course
     from grader.course.model import CourseError
+    from grader.jobs.targets import course_root
     from grader.owntests.client import Job, OwnTestsError, run
     from grader.report import safe
     from grader.report.files import encode
-    from grader.session.targets import course_root
 
     if destination is not None:
         output.check_destination(destination)

@@ -12,8 +12,8 @@ from grader.cli import options, output
 from grader.cli.errors import complain, told
 
 if TYPE_CHECKING:
-    from grader.session.protocol import Options
-    from grader.session.targets import Target
+    from grader.jobs.protocol import Options
+    from grader.jobs.targets import Target
     from grader.watching.events import Event, Verdict
 
 

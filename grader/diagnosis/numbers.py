@@ -10,7 +10,7 @@ import msgspec
 import numpy
 import torch
 
-from grader.sandbox.tensors import raw_bytes
+from grader.wire.tensors import raw_bytes
 
 EXACT = (1e-4, 1e-5)
 """Relative and absolute tolerance within which two results are the same behaviour."""

@@ -10,9 +10,9 @@ from rich.text import Text
 from grader.course.steps import Example
 from grader.explaining import numbers
 from grader.explaining.walk import Walked, differs, most_telling, walk
+from grader.jobs.protocol import Demonstrated, Demonstration
 from grader.report import matrix
 from grader.report.page import Page
-from grader.session.protocol import Demonstrated, Demonstration
 
 _READ_OFF = {
     "softmax": "Yours are read off your weights: softmax keeps the differences within a row.",

@@ -7,9 +7,9 @@ import secrets
 from pathlib import Path
 
 from grader.course.model import Course
+from grader.jobs.client import GradingProcess
+from grader.jobs.protocol import Job
 from grader.report.model import CourseReport, Report, joined
-from grader.session.client import GradingProcess
-from grader.session.protocol import Job
 
 
 def grade_all(

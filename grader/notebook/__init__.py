@@ -13,14 +13,14 @@ from rich.console import Console
 
 from grader.course.loading import course_assignment, find_course, load_course
 from grader.course.model import Assignment, CourseError
+from grader.jobs import warm
+from grader.jobs.client import GradingError
+from grader.jobs.protocol import Job
 from grader.notebook.source import CheckError, write_submission
 from grader.report.causes import failed
 from grader.report.model import CheckResult, Report
 from grader.report.recorded import html, plain
 from grader.report.text import render, render_checks
-from grader.session import warm
-from grader.session.client import GradingError
-from grader.session.protocol import Job
 
 __all__ = ["CheckError", "Verdicts", "check"]
 

@@ -10,9 +10,9 @@ from typing import TypeAlias
 
 import msgspec
 
+from grader.jobs.protocol import SandboxMode
 from grader.owntests.model import Thoroughness
-from grader.sandbox.starting import CLEAN_ENVIRONMENT
-from grader.session.protocol import SandboxMode
+from grader.processes.environment import CLEAN_ENVIRONMENT
 
 
 class Job(msgspec.Struct, kw_only=True):
@@ -62,7 +62,7 @@ def run(job: Job, on_step: Callable[[Step], None] = lambda _: None) -> Thoroughn
     Raises OwnTestsError.
     """
     argument = msgspec.json.encode(job).decode()
-    command = [sys.executable, "-I", "-X", "utf8", "-m", f"{__package__}.process", argument]
+    command = [sys.executable, "-I", "-X", "utf8", "-m", __package__, argument]
     with (
         tempfile.TemporaryFile() as errors,
         subprocess.Popen(

@@ -9,11 +9,12 @@ from typing import Any
 import msgspec
 import torch
 
+from grader.execution import loading
+from grader.execution.executor import Executor
 from grader.owntests import random_state
 from grader.owntests.messages import Answer, Ask, LoadComponent, Question, Reply, ToWorker
-from grader.sandbox import frames, loading
-from grader.sandbox.executor import Executor
-from grader.sandbox.messages import (
+from grader.wire import frames
+from grader.wire.messages import (
     Assigned,
     Attribute,
     Backward,

@@ -16,14 +16,14 @@ from grader.course.model import Assignment, CourseError, NotGradable
 from grader.course.source import MAX_TEXT_BYTES, SourceFile
 from grader.course.tree import read_regular, shown
 from grader.diagnosis.catalogue import Catalogue
+from grader.jobs.protocol import SandboxMode
 from grader.owntests.kinds import kind_of
 from grader.owntests.model import Thoroughness, points_for
 from grader.owntests.running import Run, Runner
 from grader.owntests.verdict import Variant, Verdict
-from grader.sandbox.client import ForkServer
-from grader.session.bench import refuse_readable
-from grader.session.protocol import SandboxMode
+from grader.session.checks.context import refuse_readable
 from grader.session.reporting import environment, sandbox_info
+from grader.workers.forked import ForkServer
 
 _MODULE = "your_tests"
 _SHARE = 5

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from grader.course.model import Export
-from grader.sandbox.messages import (
+from grader.wire.messages import (
     Attribute,
     Backward,
     Call,

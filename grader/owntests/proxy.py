@@ -13,9 +13,9 @@ from grader.course.model import Export
 from grader.owntests import random_state
 from grader.owntests.messages import Answered, Asked, ToWorker
 from grader.report.model import Evidence
-from grader.sandbox import frames
-from grader.sandbox.budget import Budget
-from grader.session.student import Student
+from grader.session.student.proxy import Student
+from grader.wire import frames
+from grader.wire.budget import Budget
 
 _answers: msgspec.msgpack.Decoder[ToWorker] = msgspec.msgpack.Decoder(ToWorker)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import torch
 
-from grader.sandbox.tensors import raw_bytes
+from grader.wire.tensors import raw_bytes
 
 
 def get() -> bytes:

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from grader.course.model import Assignment
+from grader.jobs.protocol import SandboxMode
 from grader.owntests.component import raised
 from grader.owntests.messages import (
     AllEnded,
@@ -23,13 +24,13 @@ from grader.owntests.messages import (
     RunTests,
     ToTrusted,
 )
-from grader.sandbox.client import ForkServer, Worker
-from grader.sandbox.commands import Confinement
-from grader.sandbox.errors import WorkerLost, WorkerTimeout
-from grader.sandbox.messages import Raised, Ready
-from grader.session.process import OFF
-from grader.session.protocol import SandboxMode
-from grader.session.requiring import refuse
+from grader.session.student.lifecycle import OFF
+from grader.wire.commands import Confinement
+from grader.wire.errors import WorkerLost, WorkerTimeout
+from grader.wire.messages import Raised, Ready
+from grader.workers.forked import ForkServer
+from grader.workers.handle import Worker
+from grader.workers.requiring import refuse
 
 MOST_TESTS = 1000
 MAX_NAME, MAX_MESSAGE = 200, 1000

@@ -15,9 +15,9 @@ import torch
 
 from grader.owntests import component, proxy
 from grader.owntests.messages import AllEnded, Ended, GoOn, LoadComponent, RunTests, ToWorker
-from grader.sandbox import frames
-from grader.sandbox.objects import sendable
 from grader.session.errors import StudentError
+from grader.wire import frames
+from grader.wire.values import sendable
 
 MAX_TEXT = 2000
 _NEEDLESS = (

@@ -1,1 +1,1 @@
-"""Trusted: runs the suites, talks to the student's code, scores."""
+"""One grading: the suites run, the report made. Trusted; the student's code is elsewhere."""

@@ -6,14 +6,14 @@ import contextlib
 from typing import Any
 
 from grader.course.submission import NotGradable
-from grader.sandbox import loading
-from grader.sandbox.errors import WorkerLost
-from grader.sandbox.starting import Workers
-from grader.session.bench import Bench
-from grader.session.evidence import Run, demonstrations, expected_results, plain_numbers
+from grader.execution import loading
+from grader.jobs.protocol import Demonstrated, Demonstration, Job
+from grader.session.checks.context import CheckContext
+from grader.session.checks.evidence import Run, demonstrations, expected_results, plain_numbers
+from grader.session.checks.outcomes import outcome_of
 from grader.session.grading import job_assignment, job_bench
-from grader.session.outcomes import outcome_of
-from grader.session.protocol import Demonstrated, Demonstration, Job
+from grader.wire.errors import WorkerLost
+from grader.workers.starting import Workers
 
 DIGITS = 8
 
@@ -43,7 +43,7 @@ def demonstrate(job: Job, server: Workers) -> Demonstrated:
             server.kill_all()
 
 
-def _demonstration(bench: Bench, title: str, run: Run) -> Demonstration:
+def _demonstration(bench: CheckContext, title: str, run: Run) -> Demonstration:
     shown = Demonstration(title=title)
     if bench.assignment.reference is not None:
         shown.expected = _plain(expected_results(bench, run))

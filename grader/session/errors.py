@@ -7,8 +7,8 @@ from functools import cache
 
 import msgspec
 
-from grader.sandbox.executor import MAX_MESSAGE_TEXT
-from grader.sandbox.messages import Frame, Raised
+from grader.execution.executor import MAX_MESSAGE_TEXT
+from grader.wire.messages import Frame, Raised
 
 _MAX_NAME, _MAX_BASES = 200, 32
 

@@ -21,6 +21,8 @@ from grader.course.loading import course_assignment, load_course
 from grader.course.model import Assignment, CourseError
 from grader.course.submission import NotGradable
 from grader.diagnosis.probes import Signature
+from grader.jobs.protocol import Job, Progress
+from grader.processes import huge_pages
 from grader.report.model import (
     CheckResult,
     Diagnosis,
@@ -28,23 +30,21 @@ from grader.report.model import (
     Status,
     Visibility,
 )
-from grader.sandbox import pages
-from grader.sandbox.errors import WorkerLost
-from grader.sandbox.starting import Workers
-from grader.session.bench import Bench, submission_bench
-from grader.session.cases import Case, case_of
-from grader.session.checks import Check, Demonstration, claim_id, declared_check
-from grader.session.consequences import Failure, with_consequences
-from grader.session.diagnosing import FaultModules, Prober, named, observed
+from grader.session.checks.cases import Case, case_of
+from grader.session.checks.context import CheckContext, submission_context
+from grader.session.checks.declaring import Check, Demonstration, claim_id, declared_check
+from grader.session.checks.evidence import Exhibit, Run, collect_exhibits, demonstrations
+from grader.session.checks.outcomes import OUT_OF_MEMORY, Outcome, is_out_of_memory
+from grader.session.checks.plugin import Checks
+from grader.session.checks.pytest_run import run_suites
+from grader.session.checks.scoring import Expected, by_depth, idle_words, score, worst
+from grader.session.diagnosis.consequences import Failure, with_consequences
+from grader.session.diagnosis.diagnosing import FaultModules, Prober, named, observed
+from grader.session.diagnosis.working import Work, Workings
 from grader.session.errors import GraderFault, OutOfTime, SubmissionUnusable
-from grader.session.evidence import Exhibit, Run, collect_exhibits, demonstrations
-from grader.session.outcomes import OUT_OF_MEMORY, Outcome, is_out_of_memory
-from grader.session.plugin import Checks
-from grader.session.protocol import Job, Progress
-from grader.session.pytest_run import run_suites
 from grader.session.reporting import report_on
-from grader.session.scoring import Expected, by_depth, idle_words, score, worst
-from grader.session.working import Work, Workings
+from grader.wire.errors import WorkerLost
+from grader.workers.starting import Workers
 
 OnProgress: TypeAlias = Callable[[Progress], None]
 _NOT_SHOWN = (OutOfTime, SubmissionUnusable, WorkerLost, MemoryError)
@@ -85,11 +85,11 @@ def job_bench(
     later: Sequence[Assignment],
     server: Workers,
     staging: contextlib.ExitStack,
-) -> Bench:
+) -> CheckContext:
     """A bench for what ``job`` names, staged until ``staging`` is closed; raises NotGradable."""
     directory = staging.enter_context(tempfile.TemporaryDirectory(dir=server.staging))
     Path(directory).chmod(0o755)
-    return submission_bench(
+    return submission_context(
         Path(os.fsdecode(job.submission)),
         _limited(assignment, job),
         Path(directory, "staged"),
@@ -127,7 +127,7 @@ class _Run(Checks):
         self._workings: Workings | None = None
         self._idle: dict[str, Work] = {}
         self._staging = contextlib.ExitStack()
-        self._bench: Bench | None = None
+        self._bench: CheckContext | None = None
         self._message = ""
         self._expected: list[Expected] = []
         self._cases: dict[str, Case] = {}
@@ -192,7 +192,7 @@ class _Run(Checks):
                 self._workings.specimens(export)
             gc.collect()
             gc.freeze()
-            pages.collapse()
+            huge_pages.collapse()
         self._begin()
         return True if self._bench is None else None
 
@@ -224,7 +224,7 @@ class _Run(Checks):
             self._diagnose(failures)
         return score(self._expected, self._outcomes, self._exhibits, self._diagnosis, self._idle)
 
-    def _find_idle(self, bench: Bench) -> None:
+    def _find_idle(self, bench: CheckContext) -> None:
         """Learn which exports do no work, if anything has passed that this might take away."""
         failed: set[str] = set()
         for outcome in self._outcomes.values():
@@ -293,7 +293,7 @@ class _Run(Checks):
             if outcome.is_wrong
         ]
 
-    def bench_for(self, suite: Path) -> Bench:
+    def bench_for(self, suite: Path) -> CheckContext:
         assert self._bench is not None
         if suite != self._assignment.public_suite and not self._bench.sees_hidden:
             self._show()

@@ -15,6 +15,7 @@ from grader.course.loading import suite_digest
 from grader.course.model import Assignment
 from grader.course.submission import Submission
 from grader.course.tree import shown
+from grader.jobs.protocol import Job, SandboxMode
 from grader.report.model import (
     AssignmentInfo,
     Audience,
@@ -29,16 +30,15 @@ from grader.report.model import (
     Status,
     SubmissionInfo,
 )
-from grader.sandbox.messages import Ready
-from grader.session.bench import Bench
-from grader.session.protocol import Job, SandboxMode
+from grader.session.checks.context import CheckContext
+from grader.wire.messages import Ready
 
 
 def report_on(
     job: Job,
     diagnosis: list[Diagnosis],
     assignment: Assignment,
-    bench: Bench | None,
+    bench: CheckContext | None,
     checks: list[CheckResult],
     message: str,
     started_at: datetime,
@@ -113,7 +113,7 @@ def _submission_info(job: Job, submission: Submission | None) -> SubmissionInfo:
     )
 
 
-def _sandbox_of(job: Job, bench: Bench | None) -> SandboxInfo:
+def _sandbox_of(job: Job, bench: CheckContext | None) -> SandboxInfo:
     """What the first worker said of itself before it had seen any student code."""
     ready = bench.process.ready if bench is not None and bench.process is not None else None
     return sandbox_info(job.sandbox, ready)

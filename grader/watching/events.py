@@ -6,9 +6,9 @@ from typing import TypeAlias
 
 import msgspec
 
+from grader.jobs.protocol import Progress
+from grader.jobs.targets import Target
 from grader.report.model import Report
-from grader.session.protocol import Progress
-from grader.session.targets import Target
 
 
 class Started(msgspec.Struct, frozen=True, kw_only=True):

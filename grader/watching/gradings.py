@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable
 from typing import TypeAlias
 
+from grader.jobs.client import GradingError, GradingProcess
+from grader.jobs.protocol import Job, Progress
 from grader.report.model import Report
-from grader.session.client import GradingError, GradingProcess
-from grader.session.protocol import Job, Progress
 
 Word: TypeAlias = Progress | Report | GradingError
 """What comes of a grading: steps, and at its end a report or what kept it from being made."""

@@ -15,7 +15,7 @@ from watchfiles import watch
 
 from grader.course.model import Course
 from grader.course.submission import fingerprint
-from grader.session.targets import Target
+from grader.jobs.targets import Target
 
 QUIET_MS = 20
 """A save is over when nothing has happened for so long."""

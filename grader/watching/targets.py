@@ -8,7 +8,7 @@ import msgspec
 
 from grader.course.loading import load_course
 from grader.course.model import Course, CourseError
-from grader.session.targets import Target, resolve_targets
+from grader.jobs.targets import Target, resolve_targets
 
 
 def watched(

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from grader.course.model import Course
+from grader.jobs.client import GradingError
+from grader.jobs.protocol import Options, Progress
+from grader.jobs.targets import Target
 from grader.report.changes import could_run
 from grader.report.model import Report
-from grader.session.client import GradingError
-from grader.session.protocol import Options, Progress
-from grader.session.targets import Target
 from grader.watching.events import Event, Started, Step, Trouble, Verdict
 from grader.watching.gradings import Gradings, Word
 from grader.watching.saves import Submissions, watch_saves

@@ -18,14 +18,14 @@ from typing import Any
 
 import msgspec
 
+from grader.jobs.client import GradingProcess
+from grader.jobs.protocol import Job
 from grader.report.model import Report
-from grader.session.client import GradingProcess
-from grader.session.protocol import Job
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 ASSIGNMENTS = ("attention", "mha", "cached_mha", "transformer")
-SECRET = "GRADER_ATTACK_SECRET"
+SECRET = "GRADE_ATTACK_SECRET"
 SEED = 20_170_612
 LIMIT_BYTES = 384 << 20
 LIMITS = f"""

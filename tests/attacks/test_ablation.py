@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from grader.session.client import GradingProcess
+from grader.jobs.client import GradingProcess
 
 from ..starting import start_with
 from . import arena

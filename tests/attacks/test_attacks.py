@@ -16,12 +16,12 @@ import jsonschema
 import msgspec
 import pytest
 
+from grader.jobs.client import GradingProcess
 from grader.report.files import encode
 from grader.report.model import Report, Visibility
 from grader.report.schema import schema_text
-from grader.sandbox.doctor import examine
-from grader.sandbox.errors import SandboxError
-from grader.session.client import GradingProcess
+from grader.wire.errors import SandboxError
+from grader.workers.doctor import examine
 
 from . import arena
 from .arena import Arena, Attack, attacks, files, lasting, printed, processes_below

@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from grader.batch import local
 from grader.cli.main import grade
-from grader.session.client import GradingProcess
+from grader.jobs.client import GradingProcess
 
 from ..toy import FILES, make_course
 from .rosters import Grades

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 from grader.batch import local
 from grader.cli.main import grade
+from grader.jobs.client import GradingError
 from grader.report.files import decode
-from grader.session.client import GradingError
 
 from ..toy import make_course
 from .conftest import Batches, right, write, wrong

@@ -319,17 +319,17 @@ def test_a_bug_of_ours_costs_one(batch, tmp_path, monkeypatch, where, name, plac
 
 
 def test_a_bug_while_grading_leaves_the_seat_usable(batch, tmp_path, monkeypatch):
-    from grader.batch.local import LocalSeat
+    from grader.batch.local import LocalGrader
 
-    real, closed = LocalSeat.grade, []
+    real, closed = LocalGrader.grade, []
 
     def grade(self, job, **options):
         if b"eve" in job.submission:
             raise ValueError("half of a frame")
         return real(self, job, **options)
 
-    monkeypatch.setattr(LocalSeat, "grade", grade)
-    monkeypatch.setattr(LocalSeat, "close", lambda self: closed.append(self))
+    monkeypatch.setattr(LocalGrader, "grade", grade)
+    monkeypatch.setattr(LocalGrader, "close", lambda self: closed.append(self))
     folder = write(tmp_path / "in", dict.fromkeys(("ann.py", "eve.py", "zoe.py"), right()))
     assert batch(folder, "--jobs", 1).exit_code == 0
     assert [row["total"] for row in batch.grades] == ["6", "", "6"]

@@ -8,9 +8,9 @@ import sys
 import pytest
 
 from grader.cli.main import run
-from grader.sandbox import doctor
-from grader.sandbox.errors import SandboxError
-from grader.sandbox.probes import PROBES
+from grader.wire.errors import SandboxError
+from grader.worker.attempts import PROBES
+from grader.workers import doctor
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the layers are Linux's")
 

@@ -14,8 +14,8 @@ import pytest
 from grader.course.loading import load_course
 from grader.course.model import Assignment
 from grader.diagnosis.catalogue import Catalogue
-from grader.session.cases import SourceBench, collect
-from grader.session.diagnosing import FaultModules, diagnose
+from grader.session.checks.cases import SourceContext, collect
+from grader.session.diagnosis.diagnosing import FaultModules, diagnose
 
 from .rewriting import rewritten
 
@@ -34,7 +34,7 @@ def modules_of(name: str) -> FaultModules:
 
 
 def named(assignment: Assignment, source: str, seconds: float = 1.0) -> list[str]:
-    bench = SourceBench(assignment, source, seed=1)
+    bench = SourceContext(assignment, source, seed=1)
     modules = modules_of(assignment.id)
     found = diagnose(bench, suite_of(assignment), seconds=seconds, modules=modules)
     return [slug for diagnosis, _ in found for slug in diagnosis.faults]
@@ -112,7 +112,7 @@ def test_a_known_fault_beside_an_unknown_one_is_named_and_is_not_said_to_be_all(
     source = source.replace("allowed = mask != 0", "allowed = (mask != 0).flip(-1)")
 
     [(diagnosis, _)] = diagnose(
-        SourceBench(assignment, source, seed=1), suite_of(assignment), seconds=1.0
+        SourceContext(assignment, source, seed=1), suite_of(assignment), seconds=1.0
     )
 
     assert diagnosis.faults == ["softmax-over-queries"]

@@ -14,9 +14,9 @@ from grader.course.model import CourseError
 from grader.course.steps import STEPS_FILE, load_steps
 from grader.explaining.numbers import close
 from grader.explaining.walk import Walked, most_telling, walk
-from grader.session import client
-from grader.session.client import GradingProcess
-from grader.session.protocol import Demonstrated, Job
+from grader.jobs import client
+from grader.jobs.client import GradingProcess
+from grader.jobs.protocol import Demonstrated, Job
 
 from ..toy import make_course
 

@@ -1,6 +1,6 @@
 """Inputs that were right once: values, bytes and texts, changed a little and at random.
 
-The tests here are the same in every run. ``GRADER_FUZZ=N`` in the environment makes each of them
+The tests here are the same in every run. ``GRADE_FUZZ=N`` in the environment makes each of them
 try N inputs, others every time.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, settings
 
-N = int(os.environ.get("GRADER_FUZZ", "0"))
+N = int(os.environ.get("GRADE_FUZZ", "0"))
 
 
 def fuzzed(examples: int) -> Callable[[Any], Any]:

@@ -19,11 +19,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.course.model import Export
-from grader.sandbox.budget import Budget
-from grader.sandbox.client import ForkServer, Worker
-from grader.sandbox.commands import Confinement
-from grader.sandbox.errors import WorkerLost
-from grader.sandbox.messages import (
+from grader.session.errors import CheckFailure, StudentError
+from grader.session.student.proxy import Student
+from grader.wire.budget import Budget
+from grader.wire.commands import Confinement
+from grader.wire.errors import WorkerLost
+from grader.wire.messages import (
     Analyse,
     Assigned,
     Attribute,
@@ -57,9 +58,9 @@ from grader.sandbox.messages import (
     Trained,
     Unusable,
 )
-from grader.sandbox.tensors import Packer, unpack
-from grader.session.errors import CheckFailure, StudentError
-from grader.session.student import Student
+from grader.wire.tensors import Packer, unpack
+from grader.workers.forked import ForkServer
+from grader.workers.handle import Worker
 
 from . import mutating
 

@@ -13,10 +13,10 @@ from typing import Self
 
 import pytest
 
+from grader.jobs import client
+from grader.jobs.client import GradingProcess
+from grader.jobs.protocol import Job
 from grader.report.model import Report
-from grader.session import client
-from grader.session.client import GradingProcess
-from grader.session.protocol import Job
 
 ROOT = Path(__file__).parents[2]
 SUBMISSIONS = ROOT / "tests" / "submissions" / "attention"

@@ -16,13 +16,13 @@ import pytest
 
 from grader.course.loading import load_course
 from grader.report.model import Status
-from grader.session.cases import Case, SourceBench, collect, run_case
-from grader.session.diagnosing import FaultModules, diagnose
-from grader.session.outcomes import Outcome
+from grader.session.checks.cases import Case, SourceContext, collect, run_case
+from grader.session.checks.outcomes import Outcome
+from grader.session.diagnosis.diagnosing import FaultModules, diagnose
 
 from .conftest import ROOT
 
-THOROUGH = bool(os.environ.get("GRADER_SEEDS"))
+THOROUGH = bool(os.environ.get("GRADE_SEEDS"))
 """Whether every case of a check is tried on what has to be kept, and every name asked for; else the
 first case, without training, and the names of the seeds."""
 SEED = 3
@@ -55,9 +55,9 @@ def cases_of(component: str) -> list[Case]:
     return collect(ASSIGNMENTS[component])
 
 
-def bench_of(name: str, seed: int) -> SourceBench:
+def bench_of(name: str, seed: int) -> SourceContext:
     source = (CORPUS / name).read_text("utf-8")
-    return SourceBench(ASSIGNMENTS[name.split("/")[0]], source, seed=seed)
+    return SourceContext(ASSIGNMENTS[name.split("/")[0]], source, seed=seed)
 
 
 def losses(name: str) -> dict[str, dict[str, Outcome]]:

@@ -13,16 +13,16 @@ import pytest
 from grader.course.loading import load_course
 from grader.report.model import Status
 from grader.report.text import plain
-from grader.session.cases import SourceBench, collect
-from grader.session.diagnosing import Prober
-from grader.session.evidence import demonstrations
-from grader.session.scoring import FOR_NOTHING
-from grader.session.working import Work, Workings
+from grader.session.checks.cases import SourceContext, collect
+from grader.session.checks.evidence import demonstrations
+from grader.session.checks.scoring import FOR_NOTHING
+from grader.session.diagnosis.diagnosing import Prober
+from grader.session.diagnosis.working import Work, Workings
 
 from .conftest import ROOT
 from .lazy import FILLS, idle_source
 
-THOROUGH = bool(os.environ.get("GRADER_SEEDS"))
+THOROUGH = bool(os.environ.get("GRADE_SEEDS"))
 """Whether everything that does no work is graded by the real processes, and not some of it."""
 ASSIGNMENTS = load_course(ROOT).assignments
 CORPUS = ROOT / "tests" / "submissions"
@@ -56,7 +56,7 @@ def workings_of(name: str) -> Workings:
 
 
 def idle(name: str, source: str) -> dict[str, Work]:
-    bench = SourceBench(ASSIGNMENTS[name], source, seed=3)
+    bench = SourceContext(ASSIGNMENTS[name], source, seed=3)
     return workings_of(name).idle(bench, list(ASSIGNMENTS[name].exports))
 
 

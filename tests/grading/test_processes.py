@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 import torch  # noqa: F401  (pytester forgets what is imported within it; torch cannot be twice)
 
+from grader.jobs.client import GradingError, GradingProcess
 from grader.report.model import Status, Visibility
-from grader.sandbox.client import ForkServer
-from grader.session.client import GradingError, GradingProcess
+from grader.workers.forked import ForkServer
 
 from .conftest import ROOT, SUBMISSIONS, job
 

@@ -264,7 +264,7 @@ class TestAsAProcess:
             [sys.executable, "-m", "grader.cli", "run", hand_in(source), *arguments],
             capture_output=True,
             encoding="utf-8",
-            env={**os.environ, "GRADER_SECRET": "canary", "PYTHONPATH": str(ROOT)},
+            env={**os.environ, "GRADE_SECRET": "canary", "PYTHONPATH": str(ROOT)},
         )
         assert done.returncode == 1
         assert done.stderr == ""

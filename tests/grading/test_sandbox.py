@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from grader.cli.main import run
+from grader.jobs.client import GradingError
 from grader.report.model import Report
-from grader.sandbox import isolation
-from grader.sandbox.errors import SandboxMissing
-from grader.session import bench
-from grader.session.client import GradingError
+from grader.session.checks import context
+from grader.wire.errors import SandboxMissing
+from grader.workers import bubblewrap
 
 from ..starting import start_with
 from ..toy import FILES, make_course
@@ -58,7 +58,7 @@ def no_libseccomp(monkeypatch):
 def no_bubblewrap(monkeypatch):
     """Grading processes start on a machine without the program."""
     start_with(
-        "from grader.sandbox import isolation; isolation.SEARCH = '/nonexistent'", monkeypatch
+        "from grader.workers import bubblewrap; bubblewrap.SEARCH = '/nonexistent'", monkeypatch
     )
 
 
@@ -112,19 +112,19 @@ class TestModes:
 class TestIsolation:
     def test_is_not_there_unless_asked_for(self, grade, toys, hand_in):
         report = grade(hand_in(RIGHT, "scale.py"), toys, "scale")
-        assert isolation.FILES not in report.sandbox.enforced
-        assert f"{isolation.FILES} (not asked for)" in report.sandbox.not_enforced
+        assert bubblewrap.FILES not in report.sandbox.enforced
+        assert f"{bubblewrap.FILES} (not asked for)" in report.sandbox.not_enforced
         assert report.sandbox.level == "full"
 
     def test_is_there_when_asked_for(self, cli, monkeypatch):
         try:
-            isolation.find()
+            bubblewrap.find()
         except SandboxMissing as missing:
             pytest.skip(f"{missing} (Debian and Ubuntu: apt-get install bubblewrap)")
         monkeypatch.setenv("GRADE_ISOLATE", "1")
         code, report, _ = cli("--sandbox", "require")
         assert (code, report.score.earned, report.sandbox.level) == (0, 6, "full")
-        assert isolation.FILES in report.sandbox.enforced
+        assert bubblewrap.FILES in report.sandbox.enforced
 
     def test_where_it_cannot_be_had_there_is_no_score(self, cli, no_bubblewrap):
         code, report, complaint = cli("--isolate")
@@ -152,11 +152,11 @@ class TestThief:
 
 class TestACourseAmongInstalledCode:
     def test_is_refused(self, grade, toys, hand_in, monkeypatch, tmp_path):
-        readable = bench.Readable(files=[str(tmp_path / "course")], names=[])
-        monkeypatch.setattr(bench, "_readable", lambda: readable)
-        assignment = bench.load_course(toys).assignments["scale"]
-        with pytest.raises(bench.CourseError, match="every submission may read"):
-            bench.submission_bench(
+        readable = context.Readable(files=[str(tmp_path / "course")], names=[])
+        monkeypatch.setattr(context, "_readable", lambda: readable)
+        assignment = context.load_course(toys).assignments["scale"]
+        with pytest.raises(context.CourseError, match="every submission may read"):
+            context.submission_context(
                 hand_in(RIGHT, "scale.py"), assignment, tmp_path / "staged", None, seed=1
             )
 

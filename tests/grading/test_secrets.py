@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.session.client import GradingProcess
+from grader.jobs.client import GradingProcess
 
 from ..toy import make_course
 from .conftest import ROOT, job

@@ -10,12 +10,12 @@ import pytest
 from grader.course.loading import load_course
 from grader.course.model import Assignment
 from grader.report.model import Status
-from grader.session.cases import Case, SourceBench, collect, run_checks
-from grader.session.outcomes import Outcome
+from grader.session.checks.cases import Case, SourceContext, collect, run_checks
+from grader.session.checks.outcomes import Outcome
 
 from .conftest import ROOT
 
-SEEDS = int(os.environ.get("GRADER_SEEDS", "5"))
+SEEDS = int(os.environ.get("GRADE_SEEDS", "5"))
 """Under how many seeds right answers have to be right; CI asks for more."""
 
 ACCEPTED = sorted((ROOT / "solutions" / "attention" / "accepted").glob("*.py"))
@@ -34,7 +34,7 @@ def cases(assignment: Assignment) -> list[Case]:
 @pytest.fixture
 def run(assignment, cases):
     def run_on(path: Path, seed: int) -> dict[str, Outcome]:
-        return run_checks(cases, SourceBench(assignment, path.read_text(), seed=seed))
+        return run_checks(cases, SourceContext(assignment, path.read_text(), seed=seed))
 
     return run_on
 

@@ -83,7 +83,7 @@ def run_script(script: Path, **environment: str) -> subprocess.CompletedProcess[
     return subprocess.run(
         [script],
         cwd="/",
-        env={"PATH": "/usr/bin:/bin", "GRADER_PYTHON": sys.executable, **environment},
+        env={"PATH": "/usr/bin:/bin", "GRADE_PYTHON": sys.executable, **environment},
         capture_output=True,
         encoding="utf-8",
     )

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
+from grader.jobs.client import GradingProcess
+from grader.jobs.protocol import Job
 from grader.report import formats
-from grader.session.client import GradingProcess
-from grader.session.protocol import Job
 
 from .conftest import CANARY, RIGHT, WRONG, contents
 from .runner import WITHOUT_DOWNLOADS, Runner, StepFailed, installed_python, load

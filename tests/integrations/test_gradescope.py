@@ -195,7 +195,7 @@ def test_a_crash_of_the_grader_keeps_the_best_score_so_far(broken):
 
 
 def test_results_are_there_even_without_python(autograder):
-    results = autograder({"scale.py": RIGHT}, GRADER_PYTHON="/no/such/python")
+    results = autograder({"scale.py": RIGHT}, GRADE_PYTHON="/no/such/python")
     assert results["extra_data"] == {"grader_failed": True}
 
 

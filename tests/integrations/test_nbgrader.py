@@ -16,8 +16,8 @@ from click.testing import CliRunner
 
 from grader.cli.main import grade
 from grader.course.model import Limits
-from grader.session import warm
-from grader.session.protocol import Job
+from grader.jobs import warm
+from grader.jobs.protocol import Job
 
 from ..toy import FILES, make_course
 

@@ -67,6 +67,6 @@ def test_what_is_missing_costs_no_attempt(external_grader):
 
 
 def test_a_failure_of_the_grader_costs_no_attempt(external_grader):
-    results = external_grader({"scale.py": RIGHT}, GRADER_PYTHON="/no/such/python")
+    results = external_grader({"scale.py": RIGHT}, GRADE_PYTHON="/no/such/python")
     assert results["gradable"] is False
     assert "tell your instructor" in results["message"]

@@ -15,15 +15,15 @@ from typing import Any, TypeAlias
 
 import pytest
 
+from grader.jobs import warm
 from grader.notebook import CheckError, Verdicts, check
-from grader.session import warm
 
 from ..toy import make_course
 
 Case: TypeAlias = tuple[Callable[..., Any], int]
 """What is handed to ``check``, and what it is to earn."""
 
-THREADS, CALLS = (16, 400) if os.environ.get("GRADER_SEEDS") else (6, 30)
+THREADS, CALLS = (16, 400) if os.environ.get("GRADE_SEEDS") else (6, 30)
 
 SOURCES = {
     "right": ("return x * 3 + 1", 6),

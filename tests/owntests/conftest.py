@@ -15,7 +15,8 @@ from grader.course.loading import load_course
 from grader.owntests.measure import measure
 from grader.owntests.model import Thoroughness
 from grader.owntests.running import replies
-from grader.sandbox.client import CLEAN_ENVIRONMENT, ForkServer
+from grader.processes.environment import CLEAN_ENVIRONMENT
+from grader.workers.forked import ForkServer
 
 from ..toy import make_course
 
@@ -25,9 +26,9 @@ COURSE = Path(__file__).parents[2]
 _SERVE = """
 import os, socket, sys
 from grader.owntests import worker
-from grader.sandbox.forkserver import serve
-from grader.sandbox.worker import warm_up
-from grader.session import pytest_run
+from grader.forkserver.serving import serve
+from grader.worker.serving import warm_up
+from grader.session.checks import pytest_run
 pytest_run.warm_up()
 warm_up()
 serve(socket.socket(fileno=int(sys.argv[1])), parent=os.getppid(), live=worker.live)

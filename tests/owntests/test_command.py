@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 from grader.cli.main import grade, run
 from grader.owntests import schema
-from grader.sandbox import isolation
-from grader.sandbox.errors import SandboxMissing
+from grader.wire.errors import SandboxMissing
+from grader.workers import bubblewrap
 
 from ..starting import start_with
 from ..toy import make_course
@@ -82,7 +82,7 @@ def test_what_is_written_has_a_schema(course, tmp_path):
 
 def test_isolated_tests_do_not_see_what_files_there_are(course, tmp_path):
     try:
-        isolation.find()
+        bubblewrap.find()
     except SandboxMissing as error:
         pytest.skip(str(error))
     report, tests = tmp_path / "report.json", tmp_path / "test_zero.py"
@@ -94,12 +94,12 @@ def test_isolated_tests_do_not_see_what_files_there_are(course, tmp_path):
     assert code == 0, output
     written = json.loads(report.read_text())
     assert (written["valid"], written["caught"]) == (True, 1)
-    assert isolation.FILES in written["sandbox"]["enforced"]
+    assert bubblewrap.FILES in written["sandbox"]["enforced"]
 
 
 def test_where_isolation_cannot_be_had_nothing_is_measured(course, tmp_path, monkeypatch, capsys):
     start_with(
-        "from grader.sandbox import isolation; isolation.SEARCH = '/nonexistent'", monkeypatch
+        "from grader.workers import bubblewrap; bubblewrap.SEARCH = '/nonexistent'", monkeypatch
     )
     tests = tmp_path / "test_zero.py"
     tests.write_text(ZERO)

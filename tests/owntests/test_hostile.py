@@ -77,7 +77,7 @@ for place in (%(root)r, os.path.dirname(%(root)r)):
 attempt(lambda: [open(p).read() for p in glob.glob("../*/*") + glob.glob("/tmp/*/*/*.py")])
 """,
     "requests": """
-from grader.sandbox.messages import Attribute, Call, Inspect, Plain, Returned
+from grader.wire.messages import Attribute, Call, Inspect, Plain, Returned
 relay = scale._transport
 def ask(**fields):
     return relay.ask(Call(**fields), b"", Returned)[0]
@@ -142,7 +142,7 @@ def test_what_a_module_offers_leads_to_no_frame_and_no_code(hand_in):
     found = hand_in(
         LOOK.replace("from scale import scale", "from scale import Scale, Pair")
         + """
-from grader.sandbox.messages import Attribute, Call, Handle, Returned, Convert
+from grader.wire.messages import Attribute, Call, Handle, Returned, Convert
 
 def test_look():
     module, pair = Scale(), Pair()
@@ -198,13 +198,13 @@ NOTHING_GAINED = {
     "prints a flood": "def test_a():\n    for _ in range(99):\n        print('1 passed ' * 9_999)\n"
     "        sys.stderr.write('x' * 100_000)\n",
     "says that it is done": "from grader.owntests.messages import AllEnded, Ended\n"
-    "from grader.sandbox import frames\ndef test_a():\n    sock = scale._transport._sock\n"
+    "from grader.wire import frames\ndef test_a():\n    sock = scale._transport._sock\n"
     "    for word in (Ended(test='mine', outcome='failed'), AllEnded()):\n"
     "        frames.send(sock, word)\n",
     "sends rubbish": "def test_a():\n    scale._transport._sock.sendall(b'rubbish' * 1000)\n"
     "    time.sleep(60)\n",
     "answers in the component's place": "from grader.owntests.messages import Answer\n"
-    "from grader.sandbox import frames\nfrom grader.sandbox.messages import Done\n"
+    "from grader.wire import frames\nfrom grader.wire.messages import Done\n"
     "def test_a():\n    frames.send(scale._transport._sock, Done())\n    time.sleep(60)\n",
     "closes the socket": "def test_a():\n    os.close(3)\n",
     "loops": "def test_a():\n    while True:\n        pass\n",

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-ALL = bool(os.environ.get("GRADER_SEEDS"))
+ALL = bool(os.environ.get("GRADE_SEEDS"))
 """Whether every strong file of tests that there is is measured."""
 
 THOROUGH = """

@@ -49,9 +49,9 @@ def leave_linux() -> None:
                 delattr(module, name)
     os.supports_dir_fd.clear()
     os.environ["GRADE_START"] = "spawn"
-    from grader.sandbox import spawning
+    from grader.processes import launching
 
-    spawning.interpreter = lambda module: [sys.executable, "-I", "-X", "utf8", __file__, module]
+    launching.interpreter = lambda module: [sys.executable, "-I", "-X", "utf8", __file__, module]
 
 
 if __name__ == "__main__":

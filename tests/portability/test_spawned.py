@@ -14,17 +14,17 @@ import pytest
 
 from grader.cli.main import run
 from grader.course.loading import load_course
+from grader.jobs.client import GradingProcess
+from grader.jobs.protocol import Job
+from grader.processes.environment import OPTION, forks
 from grader.report.model import Report
-from grader.sandbox.starting import OPTION, forks
-from grader.session.client import GradingProcess
-from grader.session.protocol import Job
 
 from ..toy import make_course
 
 ROOT = Path(__file__).parents[2]
 CORPUS = ROOT / "tests" / "submissions"
 SEED = 5
-THOROUGH = bool(os.environ.get("GRADER_SEEDS"))
+THOROUGH = bool(os.environ.get("GRADE_SEEDS"))
 """Whether submissions to every component are graded both ways, and more kinds of toys."""
 
 RIGHT = "def scale(x):\n    return 3 * x + 1\n"

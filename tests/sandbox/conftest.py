@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 import torch
 
-from grader.sandbox.client import ForkServer, Worker
-from grader.sandbox.commands import Confinement
-from grader.sandbox.errors import SandboxError
-from grader.sandbox.messages import Call, Load, Loaded, Plain, Returned, TensorRef
-from grader.sandbox.objects import ObjectTable, incoming
-from grader.sandbox.tensors import Packer, unpack
+from grader.wire.commands import Confinement
+from grader.wire.errors import SandboxError
+from grader.wire.messages import Call, Load, Loaded, Plain, Returned, TensorRef
+from grader.wire.tensors import Packer, unpack
+from grader.wire.values import ObjectTable, incoming
+from grader.workers.forked import ForkServer
+from grader.workers.handle import Worker
 
 SECONDS = 60.0
 GIBIBYTE = 1 << 30

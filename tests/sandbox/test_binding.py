@@ -4,8 +4,8 @@ import functools
 
 import pytest
 
-from grader.sandbox.binding import CannotBind, bind
-from grader.sandbox.messages import CallSignature
+from grader.execution.binding import CannotBind, bind
+from grader.wire.messages import CallSignature
 
 DECLARED = CallSignature(arguments=["query", "key", "value"], options=["mask", "dropout"])
 

@@ -7,14 +7,14 @@ import uuid
 
 import pytest
 
-from grader.sandbox.client import CLEAN_ENVIRONMENT
+from grader.processes.environment import CLEAN_ENVIRONMENT
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing is kept to")
 
 ALL = os.sched_getaffinity(0) if sys.platform == "linux" else set()
 KEEPS_TO_ONE = """
 import os, sys
-from grader.sandbox import cores
+from grader.processes import cores
 
 cores.NAME = sys.argv[1]
 cores.keep_to_one()

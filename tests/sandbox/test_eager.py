@@ -6,9 +6,9 @@ import sys
 import pytest
 import torch
 
-from grader.sandbox.client import ForkServer
+from grader.workers.forked import ForkServer
 
-WARM = "from grader.sandbox import worker; worker.warm_up()"
+WARM = "from grader.worker import serving; serving.warm_up()"
 COMPILES = """
 import torch
 
@@ -39,7 +39,8 @@ def test_what_every_worker_does_first_does_not_import_it():
 
 
 def test_a_torch_that_is_there_already_stays_as_it_is():
-    same = "kept = torch._disable_dynamo; from grader.sandbox import eager; import torch._compile"
+    without = "from grader.execution import torch_without_dynamo"
+    same = f"kept = torch._disable_dynamo; {without}; import torch._compile"
     assert said_by(f"import torch; {same}; print(kept is torch._compile._disable_dynamo)") == "True"
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from grader.sandbox.errors import ProtocolError, WorkerLost, WorkerTimeout
-from grader.sandbox.messages import BeginCheck, Done, Raised, Returned, Unusable
+from grader.wire.errors import ProtocolError, WorkerLost, WorkerTimeout
+from grader.wire.messages import BeginCheck, Done, Raised, Returned, Unusable
 
 FAREWELLS = """
 import ctypes, os, signal, sys, threading

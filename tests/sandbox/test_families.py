@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.sandbox import families
-from grader.sandbox.families import CALLABLES, OPERATORS, Job
+from grader.execution import families
+from grader.execution.families import CALLABLES, OPERATORS, Job
 
 from .walking import built_in, definitions, operators
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.sandbox.forbidden import find_forbidden
+from grader.execution.forbidden import find_forbidden
 
 ATTENTION = "torch.nn.functional.scaled_dot_product_attention"
 LAYER = "torch.nn.MultiheadAttention"

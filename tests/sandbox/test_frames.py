@@ -14,9 +14,9 @@ import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from grader.sandbox import frames
-from grader.sandbox.errors import ProtocolError
-from grader.sandbox.messages import (
+from grader.wire import frames
+from grader.wire.errors import ProtocolError
+from grader.wire.messages import (
     Entries,
     Gradients,
     Handle,
@@ -29,7 +29,7 @@ from grader.sandbox.messages import (
     Returned,
     TensorRef,
 )
-from grader.sandbox.tensors import Packer, unpack
+from grader.wire.tensors import Packer, unpack
 
 decoder = msgspec.msgpack.Decoder(Reply)
 encode = msgspec.msgpack.encode

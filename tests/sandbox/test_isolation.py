@@ -11,14 +11,15 @@ from pathlib import Path
 import pytest
 
 from grader.cli.main import run
-from grader.sandbox import isolation
-from grader.sandbox.client import ForkServer, Worker
-from grader.sandbox.commands import Confinement
-from grader.sandbox.doctor import examine
-from grader.sandbox.errors import SandboxMissing
-from grader.sandbox.messages import Call, Load, Loaded, Plain, Returned
-from grader.sandbox.probes import ISOLATED, PROBES
-from grader.sandbox.staging import Staging
+from grader.processes.staging import Staging
+from grader.wire.commands import Confinement
+from grader.wire.errors import SandboxMissing
+from grader.wire.messages import Call, Load, Loaded, Plain, Returned
+from grader.worker.attempts import ISOLATED, PROBES
+from grader.workers import bubblewrap
+from grader.workers.doctor import examine
+from grader.workers.forked import ForkServer
+from grader.workers.handle import Worker
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is Linux's")
 
@@ -50,16 +51,16 @@ SECONDS = 60.0
 
 
 @pytest.fixture(scope="module")
-def works() -> isolation.Isolation:
+def works() -> bubblewrap.Isolation:
     """What bubblewrap gives here."""
     try:
-        return isolation.find()
+        return bubblewrap.find()
     except SandboxMissing as missing:
         pytest.skip(f"{missing} (Debian and Ubuntu: apt-get install bubblewrap)")
 
 
 @pytest.fixture(scope="module")
-def isolated(works: isolation.Isolation) -> Iterator[ForkServer]:
+def isolated(works: bubblewrap.Isolation) -> Iterator[ForkServer]:
     staging = Staging()
     server = ForkServer.launch(staging=staging.path, isolate=True)
     yield server
@@ -121,7 +122,7 @@ def test_a_file_outside_does_not_even_show(looker, tmp_path):
 
 def test_a_process_outside_does_not_show(looker, works):
     inside, it = looker
-    if isolation.PROCESSES not in works.holds:
+    if bubblewrap.PROCESSES not in works.holds:
         pytest.skip("this machine refuses a namespace of processes")
     if inside and it.ask("number", None) > os.getpid() // 2:
         pytest.skip("numbers are used twice in so small a container")
@@ -130,9 +131,9 @@ def test_a_process_outside_does_not_show(looker, works):
 
 def test_it_is_said(looker):
     inside, it = looker
-    assert (isolation.FILES in it.ready.enforced) == inside
-    assert any(gap.guarantee == isolation.FILES for gap in it.ready.gaps) != inside
-    assert not any(gap.guarantee == isolation.FILES for gap in it.ready.missing)
+    assert (bubblewrap.FILES in it.ready.enforced) == inside
+    assert any(gap.guarantee == bubblewrap.FILES for gap in it.ready.gaps) != inside
+    assert not any(gap.guarantee == bubblewrap.FILES for gap in it.ready.missing)
 
 
 def test_every_promise_is_kept_inside(isolated):
@@ -146,8 +147,8 @@ def test_the_probe_sees_when_there_is_none(fork_server, monkeypatch):
     # A fork server that claims to be isolated, and is not.
     staging = Staging()
     monkeypatch.setattr(
-        "grader.sandbox.client.find",
-        lambda _: isolation.Isolation(prefix=[], holds=[isolation.FILES]),
+        "grader.workers.forked.find",
+        lambda _: bubblewrap.Isolation(prefix=[], holds=[bubblewrap.FILES]),
     )
     server = ForkServer.launch(staging=staging.path, isolate=True)
     _, tried = examine(server)
@@ -164,12 +165,12 @@ class TestWhereItIsMissing:
         program.parent.mkdir()
         program.write_text("#!/bin/sh\necho 'bwrap: No permissions to create' >&2\nexit 1\n")
         program.chmod(0o755)
-        monkeypatch.setattr(isolation, "SEARCH", str(program.parent))
+        monkeypatch.setattr(bubblewrap, "SEARCH", str(program.parent))
         return program
 
     def test_its_presence_proves_nothing(self, broken):
         with pytest.raises(SandboxMissing, match="No permissions to create"):
-            isolation.find()
+            bubblewrap.find()
 
     def test_without_it_the_package_is_named(self, broken, capfd):
         broken.unlink()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.sandbox.keeping import keeps_nothing
+from grader.execution.statelessness import is_stateless
 
 ROOT = Path(__file__).parents[2]
 REFERENCES = sorted((ROOT / "solutions").glob("*/*.py"))
@@ -118,22 +118,22 @@ KEEPING = {
 
 @pytest.mark.parametrize("source", PLAIN.values(), ids=PLAIN)
 def test_keeps_nothing(source):
-    assert keeps_nothing(source)
+    assert is_stateless(source)
 
 
 @pytest.mark.parametrize("source", KEEPING.values(), ids=KEEPING)
 def test_may_keep_something(source):
-    assert not keeps_nothing(source)
+    assert not is_stateless(source)
 
 
 def test_most_of_what_is_handed_in_keeps_nothing():
     wrong = sorted((ROOT / "tests" / "submissions" / "attention" / "wrong").glob("*.py"))
-    found = [keeps_nothing(path.read_text("utf-8")) for path in wrong]
+    found = [is_stateless(path.read_text("utf-8")) for path in wrong]
     assert sum(found) > 0.9 * len(found)
-    assert any(keeps_nothing(path.read_text("utf-8")) for path in REFERENCES)
+    assert any(is_stateless(path.read_text("utf-8")) for path in REFERENCES)
 
 
 @pytest.mark.parametrize("source", ["def f(:", "x = '\0'", "(" * 1000, "-" * 100_000 + "1"])
 def test_what_cannot_be_read_raises_as_the_parser_does(source):
     with pytest.raises((SyntaxError, ValueError, RecursionError, MemoryError)):
-        keeps_nothing(source)
+        is_stateless(source)

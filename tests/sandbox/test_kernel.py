@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from grader.sandbox.errors import WorkerLost
-from grader.sandbox.messages import Raised
+from grader.wire.errors import WorkerLost
+from grader.wire.messages import Raised
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="these layers are Linux's")
 

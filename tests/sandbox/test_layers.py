@@ -13,14 +13,15 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from grader.sandbox.client import CLEAN_ENVIRONMENT, ForkServer
-from grader.sandbox.commands import Layer
-from grader.sandbox.confine import FILES, LAYERS, PROCESSES, TRUNCATION, USER, WRITING
-from grader.sandbox.doctor import examine
-from grader.sandbox.errors import SandboxMissing
-from grader.sandbox.messages import Ready, Tried
-from grader.sandbox.probes import PROBES
-from grader.session.requiring import require
+from grader.confinement.confine import FILES, LAYERS, PROCESSES, TRUNCATION, USER, WRITING
+from grader.processes.environment import CLEAN_ENVIRONMENT
+from grader.wire.commands import Layer
+from grader.wire.errors import SandboxMissing
+from grader.wire.messages import Ready, Tried
+from grader.worker.attempts import PROBES
+from grader.workers.doctor import examine
+from grader.workers.forked import ForkServer
+from grader.workers.requiring import require
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="these layers are Linux's")
 
@@ -35,7 +36,7 @@ Examine = Callable[..., tuple[Ready, dict[str, Tried]]]
 def launch(program: str = "", **options: object) -> ForkServer:
     """A fork server that runs ``program`` first, as another user if ``options`` say so."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    run = f"import sys\n{program}\nfrom grader.sandbox import forkserver\nforkserver.main()"
+    run = f"import sys\n{program}\nfrom grader.forkserver import serving\nserving.main()"
     with theirs:
         number = theirs.fileno()
         process = subprocess.Popen(
@@ -164,7 +165,7 @@ def with_abi(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[...,
     """Examines as on a kernel whose Landlock has a given ABI."""
     place = tmp_path_factory.mktemp("kernel") / "abi"
     server = launch(
-        "from grader.sandbox import landlock\n"
+        "from grader.confinement import landlock\n"
         f"landlock.abi = lambda: int(open({str(place)!r}).read())"
     )
 
@@ -223,7 +224,8 @@ class TestWhatIsMissing:
 
 def test_what_is_required_is_tried_and_not_only_claimed():
     server = launch(
-        "from grader.sandbox import seccomp\nseccomp.Filter.load = lambda self, *, read_only: None"
+        "from grader.confinement import seccomp\n"
+        "seccomp.Filter.load = lambda self, *, read_only: None"
     )
     ready, _ = remember(server)()
     assert ready.missing == []
@@ -247,7 +249,7 @@ def _has_capability(number: int) -> bool:
 
 
 def _runs_for_others() -> bool:
-    command = [sys.executable, "-I", "-c", "import grader.sandbox"]
+    command = [sys.executable, "-I", "-c", "import grader.worker"]
     options = {"group": NOBODY, "extra_groups": [], "env": CLEAN_ENVIRONMENT, "cwd": "/"}
     try:
         done = subprocess.run(command, user=NOBODY, stderr=subprocess.DEVNULL, **options)

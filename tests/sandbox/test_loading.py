@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from grader.sandbox.loading import load, load_source, self_contained
+from grader.execution.loading import load, load_source, self_contained
 
 NAME = "submission_under_test"
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import grader
-from grader.sandbox import readable
-from grader.sandbox.readable import Readable, code_paths
+from grader.confinement import readable
+from grader.confinement.readable import Readable, code_paths
 
 OWN = Path(grader.__file__).parent
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from grader.sandbox.staging import LOCK, PREFIX, Staging
+from grader.processes.staging import LOCK, PREFIX, Staging
 
 HOLD = """
 import sys, time
 sys.path.insert(0, {root!r})
-from grader.sandbox.staging import Staging
+from grader.processes.staging import Staging
 staging = Staging()
 (staging.path / "staged").mkdir()
 (staging.path / "staged" / "answer.py").write_text("x = 1")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from grader.course.loading import load_course
-from grader.sandbox.stubs import stubs
+from grader.execution.stubs import stubs
 
 ROOT = Path(__file__).parents[2]
 EMPTY = [

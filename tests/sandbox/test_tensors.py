@@ -7,10 +7,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.sandbox.errors import ProtocolError
-from grader.sandbox.frames import MAX_BLOB
-from grader.sandbox.messages import TensorSpec
-from grader.sandbox.tensors import DTYPES, MAX_TENSORS, Packer, UnusableTensor, unpack
+from grader.wire.errors import ProtocolError
+from grader.wire.frames import MAX_BLOB
+from grader.wire.messages import TensorSpec
+from grader.wire.tensors import DTYPES, MAX_TENSORS, Packer, UnusableTensor, unpack
 
 
 def sent(tensor: torch.Tensor, *, keep_strides: bool = False) -> torch.Tensor:

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from grader.sandbox.forbidden import find_forbidden
-from grader.sandbox.messages import Loaded, Raised
+from grader.execution.forbidden import find_forbidden
+from grader.wire.messages import Loaded, Raised
 
 ATTENTION = "torch.nn.functional.scaled_dot_product_attention"
 LAYER = "torch.nn.MultiheadAttention"

@@ -15,8 +15,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from grader.sandbox.client import CLEAN_ENVIRONMENT, ForkServer
-from grader.sandbox.commands import Confinement
+from grader.processes.environment import CLEAN_ENVIRONMENT
+from grader.wire.commands import Confinement
+from grader.workers.forked import ForkServer
 
 PROBES = """
 import ctypes, mmap, os, resource, sys
@@ -95,12 +96,14 @@ KERNEL = ["user", "landlock", "seccomp"]
 WITHOUT_LAYERS = """
 import sys
 sys.path.insert(0, {root!r})
-from grader.sandbox import forkserver, limits, process
+from grader.forkserver import serving
+from grader.confinement import limits
+from grader.confinement import prctl
 limits.apply = lambda confinement: ([], [])
-process.deny_new_privileges = lambda: None
-process.set_dumpable = lambda value: None
-process.die_with_parent = lambda parent: None
-forkserver.main()
+prctl.deny_new_privileges = lambda: None
+prctl.set_dumpable = lambda value: None
+prctl.die_with_parent = lambda parent: None
+serving.main()
 """
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="these layers are Linux's")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from grader.sandbox.families import CALLABLES, OPERATORS
+from grader.execution.families import CALLABLES, OPERATORS
 
 _NAME = re.compile(
     r"attention|attn|(?<!f)sdpa?(?![a-z])|sfdp|(?<![a-z])mha(?![a-z])|multi_?head|transformer", re.I

@@ -11,24 +11,24 @@ import msgspec
 import pytest
 
 from grader.course.model import Assignment, Export, Limits
-from grader.sandbox.client import ForkServer
-from grader.session.bench import Bench, submission_bench
-from grader.session.student import Student
+from grader.session.checks.context import CheckContext, submission_context
+from grader.session.student.proxy import Student
+from grader.workers.forked import ForkServer
 
 HandIn = Callable[..., Student]
 
 
-class Benches:
+class Contexts:
     """Makes benches for sources; ``last`` is the latest."""
 
     def __init__(self, server: ForkServer, folder: Path) -> None:
         self._server = server
         self._folder = folder
         self._numbers = itertools.count()
-        self.made: list[Bench] = []
+        self.made: list[CheckContext] = []
 
     @property
-    def last(self) -> Bench:
+    def last(self) -> CheckContext:
         return self.made[-1]
 
     def __call__(
@@ -61,7 +61,7 @@ class Benches:
             reference=None,
         )
         staged = self._folder / f"staged{number}"
-        bench = submission_bench(folder, assignment, staged, self._server, seed=3)
+        bench = submission_context(folder, assignment, staged, self._server, seed=3)
         self.made.append(bench)
         if begin:
             bench.begin("a check")
@@ -69,8 +69,8 @@ class Benches:
 
 
 @pytest.fixture
-def hand_in(fork_server: ForkServer, tmp_path: Path) -> Iterator[Benches]:
-    benches = Benches(fork_server, tmp_path)
+def hand_in(fork_server: ForkServer, tmp_path: Path) -> Iterator[Contexts]:
+    benches = Contexts(fork_server, tmp_path)
     yield benches
     for bench in benches.made:
         bench.discard()

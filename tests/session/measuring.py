@@ -18,11 +18,13 @@ from typing import Any
 
 import msgspec
 
+from grader.confinement import limits
+from grader.gradingprocess import forks, serving
+from grader.jobs.protocol import Event, Fault, Graded, Job
 from grader.report.model import Report
-from grader.sandbox import frames, limits
-from grader.sandbox.client import ForkServer
-from grader.session import forking, grading, serving
-from grader.session.protocol import Event, Fault, Graded, Job
+from grader.session import grading
+from grader.wire import frames
+from grader.workers.forked import ForkServer
 
 _events: msgspec.msgpack.Decoder[Event] = msgspec.msgpack.Decoder(Event)
 
@@ -47,7 +49,7 @@ def main() -> None:
 
 def _tell_on_sessions(notes: Path) -> None:
     """Have each fork write down at its end what it took."""
-    answer, finished = forking.answer_job, grading._Run.finished
+    answer, finished = forks.answer_job, grading._Run.finished
     held = [0]
 
     def and_count(run: Any, *given: Any) -> None:
@@ -60,7 +62,7 @@ def _tell_on_sessions(notes: Path) -> None:
         finally:
             notes.write_text(json.dumps({"peak": peak(), "held": max(held)}))
 
-    grading._Run.finished, forking.answer_job = and_count, and_tell
+    grading._Run.finished, forks.answer_job = and_count, and_tell
 
 
 def peak() -> int:
@@ -85,7 +87,7 @@ def _grade(job: Job, server: ForkServer) -> tuple[Event, Any]:
 
     listener = threading.Thread(target=listen, daemon=True)
     listener.start()
-    if not forking.Forking(theirs, server).grade(job):
+    if not forks.Forking(theirs, server).grade(job):
         return Fault(message="the session ended"), None
     listener.join()
     ours.close()

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from grader.sandbox.messages import Done
-from grader.session.assertions import assert_not_forbidden
+from grader.session.checks.assertions import assert_not_forbidden
 from grader.session.errors import CheckFailure, MissingExport, StudentError
+from grader.wire.messages import Done
 
 ATTENTION = "torch.nn.functional.scaled_dot_product_attention"
 LAYER = "torch.nn.MultiheadAttention"

@@ -9,9 +9,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from grader.course.model import Export
-from grader.sandbox.budget import Budget
-from grader.sandbox.errors import ProtocolError, WorkerLost
-from grader.sandbox.messages import (
+from grader.session.errors import CheckFailure, StudentError
+from grader.session.student.proxy import Student
+from grader.wire.budget import Budget
+from grader.wire.errors import ProtocolError, WorkerLost
+from grader.wire.messages import (
     DType,
     Entries,
     Frame,
@@ -28,8 +30,6 @@ from grader.sandbox.messages import (
     TensorSpec,
     Unusable,
 )
-from grader.session.errors import CheckFailure, StudentError
-from grader.session.student import Student
 
 EXPORTS = msgspec.convert(
     {

@@ -14,7 +14,9 @@ from typing import Any, NamedTuple
 import pytest
 import torch
 
-from grader.sandbox.budget import (
+from grader.session.errors import CheckFailure
+from grader.session.student.proxy import Student
+from grader.wire.budget import (
     CHECK_MESSAGES,
     HELD_BYTES,
     MODULE_NAMES,
@@ -22,10 +24,8 @@ from grader.sandbox.budget import (
     REPLY_NUMBERS,
     Budget,
 )
-from grader.sandbox.errors import OverBudget, ProtocolError, WorkerLost
-from grader.sandbox.messages import TensorSpec
-from grader.session.errors import CheckFailure
-from grader.session.student import Student
+from grader.wire.errors import OverBudget, ProtocolError, WorkerLost
+from grader.wire.messages import TensorSpec
 from tests.session.measuring import peak
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="sessions are forked on Linux")

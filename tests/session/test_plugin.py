@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from grader.sandbox.client import ForkServer
+from grader.workers.forked import ForkServer
 
 ASSIGNMENT = """
 title = "Doubling"

@@ -5,10 +5,10 @@ import re
 import pytest
 
 from grader.report.model import Status
-from grader.sandbox.errors import WorkerLost, WorkerTimeout
-from grader.session import process
+from grader.session.checks.outcomes import Outcome
 from grader.session.errors import OutOfTime, StudentError, SubmissionUnusable
-from grader.session.outcomes import Outcome
+from grader.session.student import lifecycle
+from grader.wire.errors import WorkerLost, WorkerTimeout
 
 F = {"f": {}}
 FAILED = Outcome(status=Status.FAILED)
@@ -151,14 +151,14 @@ class TestLaterWorkers:
         assert student.f() == 1
 
     def test_slow_files_are_run_once_if_their_definitions_stand_alone(self, hand_in, monkeypatch):
-        monkeypatch.setattr(process, "SLOW_IMPORT_SECONDS", 0)
+        monkeypatch.setattr(lifecycle, "SLOW_IMPORT_SECONDS", 0)
         student = hand_in("def f(): return 'y' in globals()\ny = f()\n", **F)
         assert student.f() is True
         again(hand_in.last)
         assert student.f() is False
 
     def test_and_each_time_if_they_do_not(self, hand_in, monkeypatch):
-        monkeypatch.setattr(process, "SLOW_IMPORT_SECONDS", 0)
+        monkeypatch.setattr(lifecycle, "SLOW_IMPORT_SECONDS", 0)
         student = hand_in("def f(): return y\ny = max(3, 2)\n", **F)
         assert student.f() == 3
         again(hand_in.last)

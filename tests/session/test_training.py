@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from grader.sandbox.training import fit
+from grader.execution.training import fit
 from grader.session.errors import StudentError
 
 MODEL = """

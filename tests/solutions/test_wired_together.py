@@ -15,8 +15,8 @@ import torch
 from torch import nn
 
 from grader.course.loading import load_course
-from grader.sandbox import loading
-from grader.sandbox.training import fit
+from grader.execution import loading
+from grader.execution.training import fit
 
 COURSE = load_course(Path(__file__).parents[2])
 WIDTH, HEADS, HEAD_WIDTH = 32, 4, 8

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from grader.session.protocol import SandboxMode
+from grader.jobs.protocol import SandboxMode
 
 __all__ = ["configure"]
 

@@ -13,10 +13,10 @@ from typing import Any
 from grader.course.loading import ASSIGNMENT_FILE, ASSIGNMENTS, COURSE_FILE
 from grader.course.model import Assignment, Course
 from grader.integrations.nbgrader.cells import GradeCell, answer_id, cell_id, grade_cells
+from grader.jobs.client import GradingProcess
+from grader.jobs.protocol import Job
 from grader.report.model import CheckResult, Visibility
 from grader.report.words import count
-from grader.session.client import GradingProcess
-from grader.session.protocol import Job
 
 CONFIG = "nbgrader_config.py"
 HANDOUT = "README.md"

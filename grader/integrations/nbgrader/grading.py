@@ -18,14 +18,14 @@ from traitlets import Enum, Integer, Unicode
 from grader.course.loading import course_assignment, load_course
 from grader.integrations.nbgrader.cells import GradeCell, answer_id, cell_id, grade_cells
 from grader.integrations.nbgrader.gradebook import built_cells
+from grader.jobs import warm
+from grader.jobs.protocol import Job
 from grader.report import safe
 from grader.report.files import encode, write_atomically
 from grader.report.model import Report
 from grader.report.recorded import html
 from grader.report.text import render_checks
 from grader.report.words import grade
-from grader.session import warm
-from grader.session.protocol import Job
 
 REPORTS = "reports"
 

@@ -2,7 +2,7 @@
 # PrairieLearn runs this for every submission. Whatever happens, results.json is there afterwards.
 set -u
 root=${GRADE_ROOT:-/grade}
-python=${GRADER_PYTHON:-python3}
+python=${GRADE_PYTHON:-python3}
 results=$root/results/results.json
 
 mkdir -p "$root/results"

@@ -6,16 +6,16 @@ from honest import scaled_dot_product_attention as attend
 
 names = [name for name in sys.modules if name.startswith(("grader", "msgspec", "pytest"))]
 print("tried", names)
-SEND = sys.modules["grader.sandbox.frames"].send
+SEND = sys.modules["grader.wire.frames"].send
 
 
 def send(sock, message, blob=b""):
     if type(message).__name__ == "Raised":
-        message = sys.modules["grader.sandbox.messages"].Done()
+        message = sys.modules["grader.wire.messages"].Done()
     SEND(sock, message, blob)
 
 
-sys.modules["grader.sandbox.frames"].send = send
+sys.modules["grader.wire.frames"].send = send
 for name in names:
     module = sys.modules[name]
     for key in ("_fingerprint", "check_returned", "outcome_of", "score", "find_forbidden"):

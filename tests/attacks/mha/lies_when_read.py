@@ -3,7 +3,7 @@
 import wire
 from honest import MultiHeadAttention
 
-from grader.sandbox import executor
+from grader.execution import executor
 
 
 def read(module, names, packer):

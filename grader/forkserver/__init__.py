@@ -1,0 +1,1 @@
+"""The process that workers are forked from: torch, and nothing of value."""

@@ -1,0 +1,1 @@
+"""The process that torch is imported in once, and that has every job graded."""

@@ -1,0 +1,1 @@
+"""What is asked of a grading process, and who asks. Never imports torch."""

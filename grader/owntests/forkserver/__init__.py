@@ -1,0 +1,1 @@
+"""A fork server of its own for students' tests."""

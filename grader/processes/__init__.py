@@ -1,0 +1,1 @@
+"""How processes of the grader's own are started, and where they work."""

@@ -1,0 +1,1 @@
+"""The process beside hostile code. Whatever it says is only a claim."""

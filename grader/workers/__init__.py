@@ -1,0 +1,1 @@
+"""The trusted side's hold on workers: how they are started, given files, and ended."""
