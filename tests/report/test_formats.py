@@ -43,6 +43,7 @@ NAMES = [
     "junit",
     "markdown",
     "prairielearn",
+    "pytest-json-report",
 ]
 
 every_report = pytest.mark.parametrize("report", SAMPLES.values(), ids=SAMPLES)
@@ -98,6 +99,10 @@ def points(name, report):
             by_parts = [(test["points"], test["max_points"]) for test in read["tests"]]
             possible = sum(possible for _, possible in by_parts)
             return by_parts, (round(read["score"] * possible, 9), possible)
+        case "pytest-json-report":
+            read = json.loads(content)
+            by_parts = [(t["grader"]["earned"], t["grader"]["points"]) for t in read["tests"]]
+            return by_parts, (read["grader"]["earned"], read["grader"]["possible"])
         case "csv":
             rows = list(csv.DictReader(io.StringIO(content.decode())))
             return [(int(row["earned"]), int(row["points"])) for row in rows], None
@@ -170,7 +175,9 @@ def test_what_could_not_be_graded_is_no_0_to_people_and_says_so_to_platforms():
 
 
 @every_report
-@pytest.mark.parametrize("name", ["classroom50", "gradescope", "prairielearn"])
+@pytest.mark.parametrize(
+    "name", ["classroom50", "gradescope", "prairielearn", "pytest-json-report"]
+)
 def test_json_is_as_the_platform_documents_it(name, report):
     schema = json.loads((SCHEMAS / f"{name}.json").read_text())
     jsonschema.validate(json.loads(export(name, report)), schema)
@@ -311,7 +318,9 @@ def test_annotations_escape_what_ends_a_property():
     assert line.endswith("::100 %25%0Aof it")
 
 
-@pytest.mark.parametrize("name", sorted({*NAMES} - {"json", "junit", "csv", "markdown"}))
+@pytest.mark.parametrize(
+    "name", sorted({*NAMES} - {"json", "junit", "csv", "markdown", "pytest-json-report"})
+)
 def test_platforms_that_students_see_get_what_students_may_see(name):
     content = export(name, samples.softmax_over_queries())
     if name == "github":

@@ -1,7 +1,9 @@
 """Suites in plain pytest: the plugin, seen from outside."""
 
 import json
+from pathlib import Path
 
+import jsonschema
 import pytest
 
 from grader.workers.forked import ForkServer
@@ -56,6 +58,10 @@ def test_no_check_with_cases(number, tmp_path):
 REFERENCE = "def double(x): return x * 2\n"
 RIGHT = "import torch\ndef double(x): return torch.mul(x, 2)\n"
 
+JSON_REPORT = json.loads(
+    (Path(__file__).parents[1] / "report/schemas/pytest-json-report.json").read_text("utf-8")
+)
+
 
 @pytest.fixture
 def course(pytester):
@@ -96,7 +102,10 @@ def run(course, fork_server, monkeypatch):
             arguments = ("--submission", "mine.py", *arguments)
         result = course.runpytest_inprocess(suite, "-q", "--json-report", *arguments)
         report = course.path / ".report.json"
-        tests = json.loads(report.read_text())["tests"] if report.exists() else []
+        written = json.loads(report.read_text()) if report.exists() else {"tests": []}
+        if report.exists():
+            jsonschema.validate(written, JSON_REPORT)
+        tests = written["tests"]
         report.unlink(missing_ok=True)
         outcomes = {test["nodeid"].partition("::")[2]: test for test in tests}
         return result, outcomes
