@@ -23,7 +23,7 @@ from grader.session.checks.assertions import (
 )
 from grader.session.checks.declaring import check, demonstration, probe
 from grader.session.checks.reach import gradient_reach
-from grader.session.errors import CheckFailure, StudentError
+from grader.session.errors import CheckFailure, StudentError, WrongShape
 
 __all__ = [
     "BFLOAT16",
@@ -31,6 +31,7 @@ __all__ = [
     "STACK",
     "CheckFailure",
     "StudentError",
+    "WrongShape",
     "assert_close",
     "assert_dtype",
     "assert_finite",

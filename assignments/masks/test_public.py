@@ -2,7 +2,7 @@
 
 import torch
 
-from grader.suite import CheckFailure, assert_shape, check, demonstration
+from grader.suite import CheckFailure, WrongShape, assert_shape, check, demonstration
 
 LENGTHS = torch.tensor([3, 1])
 THREE_TOKENS = torch.tensor(
@@ -21,7 +21,7 @@ BOTH = torch.tensor(
 def assert_mask(mask, expected, words):
     """``mask`` allows what ``expected`` allows, and blocks the rest."""
     if mask.shape != expected.shape:
-        raise CheckFailure(
+        raise WrongShape(
             "Your mask does not have the expected shape.",
             f"expected {tuple(expected.shape)}, got {tuple(mask.shape)}",
         )

@@ -31,6 +31,10 @@ class InputsChanged(CheckFailure):
     """A check of just that found the student's code to have written into its inputs."""
 
 
+class WrongShape(CheckFailure):
+    """What the student's code returned has another shape than it should."""
+
+
 class NothingReturned(CheckFailure):
     """The student's code returned None."""
 

@@ -9,6 +9,7 @@ import torch
 
 from grader.suite import (
     CheckFailure,
+    WrongShape,
     assert_dtype,
     assert_raises,
     assert_same_gradients,
@@ -45,7 +46,7 @@ def by_hand(tokens, num_heads):
 def assert_in_place(actual, expected, what):
     """Every label is where it should be."""
     if actual.shape != expected.shape:
-        raise CheckFailure(
+        raise WrongShape(
             f"The shape of your {what} is not the expected one.",
             f"expected {tuple(expected.shape)}, got {tuple(actual.shape)}",
         )

@@ -9,6 +9,7 @@ import torch
 from grader.suite import (
     CheckFailure,
     StudentError,
+    WrongShape,
     assert_shape,
     assert_unchanged,
     check,
@@ -69,7 +70,7 @@ def assert_bool(mask, what):
 def assert_mask(mask, expected, what, words):
     """``mask`` allows what ``expected`` allows; numbers 1 and 0 are as good as True and False."""
     if mask.shape != expected.shape:
-        raise CheckFailure(
+        raise WrongShape(
             f"The shape of your {what} is not the expected one.",
             f"expected {tuple(expected.shape)}, got {tuple(mask.shape)}",
         )
@@ -399,7 +400,7 @@ def test_broadcast(student, reference, draw, shapes):
     expected = reference.combine_masks(*masks)
     mask = student.combine_masks(*masks)
     if mask.shape != expected.shape:
-        raise CheckFailure(
+        raise WrongShape(
             "Your combined mask does not have the shape that the masks broadcast to.",
             f"expected {tuple(expected.shape)}, got {tuple(mask.shape)}",
         )

@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 import torch
 
-from grader.session.errors import CheckFailure, InputsChanged, StudentError
+from grader.session.errors import CheckFailure, InputsChanged, StudentError, WrongShape
 from grader.session.student.calls import was_written_to
 from grader.wire.messages import ForbiddenUse
 
@@ -44,7 +44,7 @@ def assert_shape(
     words = (
         f"The shape of your {what} has to be {expected}; yours has {tensor.dim()} {axes}: {got}."
     )
-    raise CheckFailure(words, f"expected {_sizes(pairs)}, got {tuple(tensor.shape)}")
+    raise WrongShape(words, f"expected {_sizes(pairs)}, got {tuple(tensor.shape)}")
 
 
 def assert_rows_sum_to_one(
@@ -121,7 +121,7 @@ def assert_close(
     with ``equal_nan`` it has to be where NaN is expected, and nowhere else.
     """
     if actual.shape != expected.shape:
-        raise CheckFailure(
+        raise WrongShape(
             message or f"The shape of your {what} is not the expected one.",
             f"expected {tuple(expected.shape)}, got {tuple(actual.shape)}",
         )

@@ -23,6 +23,7 @@ from grader.session.errors import (
     OutOfTime,
     StudentError,
     SubmissionUnusable,
+    WrongShape,
 )
 from grader.wire.errors import (
     OverBudget,
@@ -57,6 +58,10 @@ class Outcome(msgspec.Struct, kw_only=True):
     """The type of the error that the student's code raised, if that is what became of it."""
     unusable: bool = False
     """What the check needs is not there: the file cannot be imported, or lacks the export."""
+    wrong_shape: bool = False
+    """What came back has another shape than it should, and so has other numbers too."""
+    nothing_returned: bool = False
+    """None came back."""
     inputs_changed: bool = False
     """Whether the check is about what is written into inputs, and found some."""
     state_dependent: bool = False
@@ -134,13 +139,16 @@ def outcome_of(error: BaseException | None, submission: Submission | None) -> Ou
             )
         case NothingReturned():
             hint = "Where does your code hand its result back? What is printed is not returned."
-            return Outcome(status=Status.FAILED, message=error.message, hint=hint)
+            return Outcome(
+                status=Status.FAILED, message=error.message, hint=hint, nothing_returned=True
+            )
         case CheckFailure():
             return Outcome(
                 status=Status.FAILED,
                 message=error.message,
                 detail=error.detail[:MAX_DETAIL],
                 inputs_changed=isinstance(error, InputsChanged),
+                wrong_shape=isinstance(error, WrongShape),
             )
         case AssertionError():
             return Outcome(

@@ -5,7 +5,6 @@ The list of expected checks decides: a check that did not report is ``not-run`` 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -109,7 +108,7 @@ def _take_passes(found: dict[str, Outcome], idle: Mapping[str, Work]) -> dict[st
             message=FOR_NOTHING[_work_of(idle, found[id].exports)],
             hint="Follow one input through your code: what does your result make of it?",
         )
-    silent = [id for id in wrong if "returned None" in found[id].message]
+    silent = [id for id in wrong if found[id].nothing_returned]
     first = next(iter(silent or taken), None)
     return {} if first is None else dict.fromkeys([*wrong, *taken], first)
 
@@ -127,12 +126,7 @@ def _cause(outcome: Outcome) -> str:
     """What failures with one cause have in common; nothing where no cause is known."""
     if outcome.signature:
         return f"error {outcome.signature}"
-    # What has another shape than it should has other numbers too.
-    is_of_shape = outcome.status is Status.FAILED and _OF_SHAPE.search(outcome.detail)
-    return "shape" if is_of_shape else ""
-
-
-_OF_SHAPE = re.compile(r"expected \(.*\), got \(")
+    return "shape" if outcome.wrong_shape else ""
 
 
 def worst(entry: Expected, outcomes: Mapping[str, Outcome]) -> Outcome:
