@@ -49,8 +49,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
 def without(request: pytest.FixtureRequest, place: Arena) -> Iterator[GradingProcess]:
     """A grading process whose workers lack these layers."""
     with pytest.MonkeyPatch.context() as patch:
-        program = "from grader.session import process\n"
-        start_with(program + f"process.OFF[:] = {list(request.param)}", patch)
+        program = "from grader.session.student import lifecycle\n"
+        start_with(program + f"lifecycle.OFF[:] = {list(request.param)}", patch)
         started = place.start()
     with started as process:
         process.stops = STOPS[request.param]

@@ -39,7 +39,7 @@ WORKER = """
 import os, pathlib, signal
 def dask_worker():
     pid = os.getppid()
-    while b"grader.session" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes():
+    while b"grader.gradingprocess" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes():
         status = pathlib.Path(f"/proc/{pid}/status").read_text()
         pid = int(status.split("PPid:")[1].split()[0])
     return pid
