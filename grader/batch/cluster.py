@@ -28,7 +28,7 @@ from grader.course.model import Course
 from grader.course.submission import pack
 from grader.course.tree import shown
 from grader.jobs.client import GradingError
-from grader.jobs.protocol import Fault, Job
+from grader.jobs.protocol import CannotGrade, Job
 from grader.report.files import decode
 from grader.report.model import Report
 
@@ -136,7 +136,7 @@ class ClusterSeat:
                     request.archive = self._pool.archive
                 case worker.Failed() as failed:
                     raise Lost(failed.message, failed.times)
-                case Fault() as fault:
+                case CannotGrade() as fault:
                     raise GradingError(
                         fault.message,
                         wrong_course=fault.wrong_course,

@@ -17,7 +17,7 @@ from grader.batch.local import LocalGrader
 from grader.batch.pool import Lost
 from grader.batch.shipping import unpack_course
 from grader.jobs.client import GradingError
-from grader.jobs.protocol import Fault, Job
+from grader.jobs.protocol import CannotGrade, Job
 from grader.report.files import encode
 
 
@@ -55,7 +55,7 @@ class Failed(msgspec.Struct, tag=True, tag_field="is", kw_only=True):
     times: int
 
 
-Answer: TypeAlias = Done | LacksCourse | Failed | Fault
+Answer: TypeAlias = Done | LacksCourse | Failed | CannotGrade
 
 requests: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
 answers: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)
@@ -76,7 +76,7 @@ def grade(request: bytes) -> bytes:
             answer = _graders.answer(asked)
     except (GradingError, OSError, ValueError) as error:
         fault = isinstance(error, GradingError) and error
-        answer = Fault(
+        answer = CannotGrade(
             message=f"the worker {get_worker().address} cannot grade: {error}",
             wrong_course=fault.wrong_course if fault else False,
             for_every_job=True,

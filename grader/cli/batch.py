@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.cli import options, output
-from grader.cli.errors import GradeError, InfrastructureError, complain, told
+from grader.cli.errors import GradeError, InfrastructureError, as_exit_codes, print_to_stderr
 
 if TYPE_CHECKING:
     from grader.batch.api import Batch
@@ -95,7 +95,7 @@ def command(
     only: bool,
     assignment: str | None,
     course: str | None,
-    how: Options,
+    grading: Options,
 ) -> None:
     """Grade a class's submissions.
 
@@ -110,21 +110,21 @@ def command(
 
     if pattern and layout:
         raise click.UsageError("--pattern and --layout both say how PATH is laid out: give one.")
-    with told(BatchError):
+    with as_exit_codes(BatchError):
         loaded = _course(paths, course)
         with (
             Batch(
                 [Path(path) for path in paths],
                 loaded,
                 Path(destination),
-                how,
+                grading,
                 assignment=assignment,
                 pattern=pattern,
                 layout=layout,
                 only=only,
-                say=complain,
+                say=print_to_stderr,
             ) as batch,
-            _pool(scheduler, loaded, jobs, how.isolate) as pool,
+            _pool(scheduler, loaded, jobs, grading.isolate) as pool,
         ):
             _say_what_was_found(batch.plan)
             with _first_interrupt(batch.stop), output.batch_progress(batch.plan) as advance:
@@ -161,13 +161,13 @@ def _say_what_was_found(plan: Plan) -> None:
     from grader.report.words import count
 
     for name in plan.left_out:
-        complain(f"Left out, since nothing says whose it is: {name}")
+        print_to_stderr(f"Left out, since nothing says whose it is: {name}")
     for one in plan.unassigned:
         help = "" if one.missing else " (--assignment ID says so for all)"
-        complain(f"{one.student}: {one.message}{help}")
+        print_to_stderr(f"{one.student}: {one.message}{help}")
     for line in plan.collisions:
-        complain(line)
-    complain(f"{count(len(plan.tasks), 'submission')} to grade")
+        print_to_stderr(line)
+    print_to_stderr(f"{count(len(plan.tasks), 'submission')} to grade")
 
 
 @contextlib.contextmanager
@@ -176,7 +176,7 @@ def _first_interrupt(stop: Callable[[], None]) -> Iterator[None]:
 
     def finish(number: int, frame: FrameType | None) -> None:
         signal.signal(signal.SIGINT, before)
-        complain("Finishing what is being graded; Ctrl-C again ends it at once.")
+        print_to_stderr("Finishing what is being graded; Ctrl-C again ends it at once.")
         stop()
 
     before = signal.signal(signal.SIGINT, finish)
@@ -199,7 +199,7 @@ def _conclude(ctx: click.Context, summary: Summary, destination: str, batch: Bat
     _refresh_pages(Path(destination))
     if not summary.complete:
         done = summary.counts.submissions - summary.counts.open
-        complain(
+        print_to_stderr(
             f"Interrupted: {done} of {summary.counts.submissions} are graded. "
             "The same command goes on from there."
         )
@@ -220,7 +220,7 @@ def _refresh_pages(folder: Path) -> None:
     try:
         pages = refresh_pages(folder)
     except (BatchError, ReportError, OSError) as error:
-        complain(f"The pages of an earlier run could not be brought up to date: {error}")
+        print_to_stderr(f"The pages of an earlier run could not be brought up to date: {error}")
         return
     for page in pages:
-        complain(f"Brought up to date: {page}")
+        print_to_stderr(f"Brought up to date: {page}")

@@ -19,7 +19,7 @@ class GradeError(click.ClickException):
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the message, which may name files of a student's, as plain text to stderr."""
-        complain(f"Error: {self.format_message()}", file)
+        print_to_stderr(f"Error: {self.format_message()}", file)
 
 
 class InfrastructureError(GradeError):
@@ -29,7 +29,7 @@ class InfrastructureError(GradeError):
 
 
 @contextlib.contextmanager
-def told(*wrong_usage: type[Exception]) -> Iterator[None]:
+def as_exit_codes(*wrong_usage: type[Exception]) -> Iterator[None]:
     """What courses and gradings raise within the block, as errors with their exit codes.
 
     ``wrong_usage`` are further exceptions whose words say what whoever typed the command can mend.
@@ -48,7 +48,7 @@ def told(*wrong_usage: type[Exception]) -> Iterator[None]:
         raise GradeError(str(error)) from None
 
 
-def complain(text: str, file: IO[Any] | None = None) -> None:
+def print_to_stderr(text: str, file: IO[Any] | None = None) -> None:
     """Print lines to stderr (or ``file``), escaped."""
     for line in safe.lines(text):
         click.echo(safe.guard(line), file=file or sys.stderr)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.cli import options, output
-from grader.cli.errors import told
+from grader.cli.errors import as_exit_codes
 
 if TYPE_CHECKING:
     from grader.jobs.protocol import SandboxMode
@@ -53,7 +53,7 @@ def command(
     from grader.jobs.targets import course_root, resolve_targets
     from grader.report.page import Page
 
-    with told(NoSuchExample):
+    with as_exit_codes(NoSuchExample):
         word = assignment if submission is None else submission
         root = course_root((word,), course)
         described = course_assignment(load_course(root), assignment)
@@ -62,9 +62,11 @@ def command(
         target = resolve_targets(
             (word,), assignment=assignment, course=str(root), chain=chain, beside=beside
         )[0]
-        how = Options(seed=0, check_seconds=timeout, public_only=True, sandbox=sandbox, chain=chain)
+        grading = Options(
+            seed=0, check_seconds=timeout, public_only=True, sandbox=sandbox, chain=chain
+        )
         with GradingProcess(isolate=isolate) as process:
-            demonstrated = process.demonstrate(target.job(how))
+            demonstrated = process.demonstrate(target.job(grading))
     page = Page(output.make_console())
     page.heading(described.title)
     page.blank()

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from grader.cli import delivery, output
-from grader.cli.errors import GradeError, complain
+from grader.cli.errors import GradeError, print_to_stderr
 
 _PLACE = "{report}"
 
@@ -59,7 +59,7 @@ def command(
         places = {place: Path(place).exists() for place in delivery.files(deliveries)}
         delivery.deliver(deliveries, report)
         for place, was_there in places.items():
-            complain(f"Wrote {place}{', over what was there' if was_there else ''}")
+            print_to_stderr(f"Wrote {place}{', over what was there' if was_there else ''}")
 
 
 def _list() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from grader.cli import output
-from grader.cli.errors import GradeError, complain
+from grader.cli.errors import GradeError, print_to_stderr
 
 
 @click.command
@@ -54,13 +54,13 @@ def command(
         raise GradeError(str(error)) from None
     output.save(grades.table, place)
     matching = grades.matching
-    complain(f"{count(len(matching.found), 'student')} matched")
+    print_to_stderr(f"{count(len(matching.found), 'student')} matched")
     for student, why in matching.unmatched:
-        complain(f"Not matched: {student}: {why}")
+        print_to_stderr(f"Not matched: {student}: {why}")
     for person in matching.silent:
-        complain(f"Nothing handed in: {', '.join(filter(None, list(person.values())[:4]))}")
+        print_to_stderr(f"Nothing handed in: {', '.join(filter(None, list(person.values())[:4]))}")
     for column, theirs, ours in grades.other_points:
-        complain(
+        print_to_stderr(
             f"Other points: {column!r} is out of {theirs:g} in the roster, and out of {ours} here. "
             f"Set it to {ours} in {platform.capitalize()} before you import"
         )

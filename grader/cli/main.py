@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import click
 
 from grader import __version__
-from grader.cli.errors import InfrastructureError, complain
+from grader.cli.errors import InfrastructureError, print_to_stderr
 
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
@@ -110,10 +110,10 @@ def run(arguments: Sequence[str] | None = None) -> int:
         # click's own errors quote what they were given as it is.
         said = io.StringIO()
         error.show(said)
-        complain(said.getvalue())
+        print_to_stderr(said.getvalue())
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        complain("interrupted")
+        print_to_stderr("interrupted")
         return EXIT_INTERRUPTED
     except Exception as error:
         _explain(error)
@@ -142,8 +142,10 @@ def main() -> NoReturn:
 
 def _explain(error: Exception) -> None:
     if os.environ.get("GRADE_TRACEBACK"):
-        complain("".join(traceback.format_exception(error)))
+        print_to_stderr("".join(traceback.format_exception(error)))
     message = " ".join(f"{type(error).__name__}: {error}".splitlines())
-    complain(f"the grader itself failed: {message}")
+    print_to_stderr(f"the grader itself failed: {message}")
     if not os.environ.get("GRADE_TRACEBACK"):
-        complain("Set GRADE_TRACEBACK=1 to see where, and report it to whoever runs the grader.")
+        print_to_stderr(
+            "Set GRADE_TRACEBACK=1 to see where, and report it to whoever runs the grader."
+        )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from grader.cli.errors import GradeError, told
+from grader.cli.errors import GradeError, as_exit_codes
 
 
 @click.group
@@ -36,7 +36,7 @@ def build(course: str, ids: tuple[str, ...], destination: str | None, force: boo
     from grader.report import safe
 
     try:
-        with told(BuildError):
+        with as_exit_codes(BuildError):
             loaded = load_course(Path(course))
             chosen = [course_assignment(loaded, id) for id in ids or loaded.assignments]
             place = loaded.root if destination is None else Path(destination).absolute()

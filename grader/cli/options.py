@@ -79,7 +79,7 @@ beside = click.option(
 
 
 def grading(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of a command that grades, which it takes as one: ``how``, an ``Options``."""
+    """The options of a command that grades, which it takes as one: ``grading``, an ``Options``."""
 
     @functools.wraps(command)
     def with_options(
@@ -94,7 +94,7 @@ def grading(command: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         from grader.jobs.protocol import Options
 
-        how = Options(
+        grading = Options(
             seed=seed,
             check_seconds=timeout,
             public_only=public_only,
@@ -102,7 +102,7 @@ def grading(command: Callable[..., Any]) -> Callable[..., Any]:
             isolate=isolate,
             chain=chain,
         )
-        return command(*words, how=how, **others)
+        return command(*words, grading=grading, **others)
 
     decorated: Callable[..., Any] = with_options
     for option in (chain, isolate, sandbox, public_only, timeout, seed):

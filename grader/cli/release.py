@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from grader.cli import options, output
-from grader.cli.errors import complain, told
+from grader.cli.errors import as_exit_codes, print_to_stderr
 
 
 @click.command
@@ -57,27 +57,29 @@ def command(
     for path in (gradescope, prairielearn):
         if path is not None:
             output.check_destination(path)
-    with told(ReleaseError):
+    with as_exit_codes(ReleaseError):
         loaded = load_course(course_root((), course))
         assignments = chosen(loaded, ids)
         if gradescope is not None:
             from grader.integrations.gradescope import autograder
 
-            complain(f"Making the zip for Gradescope, with the grader: {gradescope}")
+            print_to_stderr(f"Making the zip for Gradescope, with the grader: {gradescope}")
             output.save(autograder(loaded, assignments, torch_index=torch_index), gradescope)
         if prairielearn is not None:
             from grader.integrations.prairielearn import questions
 
-            complain(f"Making the questions for PrairieLearn, with the grader: {prairielearn}")
+            print_to_stderr(
+                f"Making the questions for PrairieLearn, with the grader: {prairielearn}"
+            )
             output.save(questions(loaded, assignments), prairielearn)
         if folder is not None:
             from grader.integrations.folder import write
             from grader.integrations.student import student_repository
 
-            complain(
+            print_to_stderr(
                 "Grading the stubs as students get them, to learn what can be earned and that "
                 "none is filled in: this takes a while"
             )
             write(Path(folder), student_repository(loaded, assignments))
     written = ", ".join(path for path in (folder, gradescope, prairielearn) if path is not None)
-    complain(f"Released {', '.join(one.id for one in assignments)} to {written}")
+    print_to_stderr(f"Released {', '.join(one.id for one in assignments)} to {written}")

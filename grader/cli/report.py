@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from grader.cli.errors import GradeError, InfrastructureError, complain
+from grader.cli.errors import GradeError, InfrastructureError, print_to_stderr
 
 
 @click.command
@@ -36,6 +36,6 @@ def command(folder: str, without_names: bool) -> None:
     except OSError as error:
         raise InfrastructureError(f"cannot write {error.filename}: {error.strerror}") from None
     for problem in graded.unreadable:
-        complain(f"Left out, cannot be read: {problem}")
+        print_to_stderr(f"Left out, cannot be read: {problem}")
     said = f"{place}, with {count(len(graded.entries), 'page')} of reports"
     click.echo(safe.guard(safe.escape(said)))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.cli import delivery, options, output
-from grader.cli.errors import told
+from grader.cli.errors import as_exit_codes
 
 if TYPE_CHECKING:
     from grader.jobs.protocol import Options
@@ -39,7 +39,7 @@ def command(
     destination: str | None,
     formats: tuple[str, ...],
     fail_under: float | None,
-    how: Options,
+    grading: Options,
     audience: str | None,
     beside: str | None,
 ) -> None:
@@ -52,11 +52,11 @@ def command(
 
     wanted = [f"json={destination}", *formats] if destination is not None else list(formats)
     deliveries = delivery.prepare(wanted)
-    with told():
+    with as_exit_codes():
         resolved = resolve_targets(
-            targets, assignment=assignment, course=course, chain=how.chain, beside=beside
+            targets, assignment=assignment, course=course, chain=grading.chain, beside=beside
         )
-        report = _grade(resolved, how)
+        report = _grade(resolved, grading)
     report = output.for_audience(report, audience or "student")
     printed = not delivery.takes_stdout(deliveries)
     delivery.deliver(deliveries, report, (lambda: output.print_report(report)) if printed else None)
@@ -64,17 +64,17 @@ def command(
         ctx.exit(1)
 
 
-def _grade(targets: list[Target], how: Options) -> Report | CourseReport:
+def _grade(targets: list[Target], grading: Options) -> Report | CourseReport:
     from grader.jobs.client import GradingProcess
     from grader.report.chaining import mark_open_points
     from grader.report.model import joined
 
-    how = how.with_one_seed()
+    grading = grading.with_one_seed()
     reports = []
-    with GradingProcess(isolate=how.isolate) as process, output.progress() as bar:
+    with GradingProcess(isolate=grading.isolate) as process, output.progress() as bar:
         for target in targets:
             bar.start(target.assignment)
-            reports.append(process.grade(target.job(how), bar.advance))
-    if how.chain:
+            reports.append(process.grade(target.job(grading), bar.advance))
+    if grading.chain:
         reports = mark_open_points(reports)
     return joined(targets[0].course_title, reports)

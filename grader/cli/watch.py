@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.cli import options, output
-from grader.cli.errors import complain, told
+from grader.cli.errors import as_exit_codes, print_to_stderr
 
 if TYPE_CHECKING:
     from grader.jobs.protocol import Options
@@ -28,7 +28,7 @@ def command(
     target: str | None,
     assignment: str | None,
     course: str | None,
-    how: Options,
+    grading: Options,
     audience: str | None,
     beside: str | None,
 ) -> None:
@@ -42,11 +42,11 @@ def command(
     from grader.watching.watch import Watch
 
     view = _View(audience or "student")
-    with told():
+    with as_exit_codes():
         loaded, targets, start = watched(
-            target, assignment=assignment, course=course, chain=how.chain, beside=beside
+            target, assignment=assignment, course=course, chain=grading.chain, beside=beside
         )
-        with Watch(targets, start, loaded, how) as watch, contextlib.closing(view):
+        with Watch(targets, start, loaded, grading) as watch, contextlib.closing(view):
             for event in watch:
                 view.show(event)
 
@@ -74,7 +74,7 @@ class _View:
                 self._verdict(event)
             case Trouble():
                 self.close()
-                complain(f"{event.target.assignment} could not be graded: {event.message}")
+                print_to_stderr(f"{event.target.assignment} could not be graded: {event.message}")
 
     def close(self) -> None:
         """Take the bar off the screen."""

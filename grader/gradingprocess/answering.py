@@ -9,7 +9,7 @@ from collections.abc import Callable
 import msgspec
 
 from grader.course.model import CourseError
-from grader.jobs.protocol import Demonstrated, Event, Fault, Graded, Progress
+from grader.jobs.protocol import CannotGrade, Demonstrated, Event, Graded, Progress
 from grader.report.model import Report
 from grader.session.errors import SuiteFault
 from grader.wire import frames
@@ -42,8 +42,8 @@ def _outcome(work: Callable[[], Report | Demonstrated]) -> tuple[Event, bytes]:
     try:
         return Graded(), msgspec.json.encode(work())
     except CourseError as error:
-        return Fault(message=str(error), wrong_course=True), b""
+        return CannotGrade(message=str(error), wrong_course=True), b""
     except (SandboxMissing, SuiteFault) as error:
-        return Fault(message=str(error), for_every_job=True), b""
+        return CannotGrade(message=str(error), for_every_job=True), b""
     except Exception as error:
-        return Fault(message=f"{type(error).__name__}: {error}"), b""
+        return CannotGrade(message=f"{type(error).__name__}: {error}"), b""

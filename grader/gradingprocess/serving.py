@@ -9,7 +9,7 @@ from typing import Protocol
 
 import msgspec
 
-from grader.jobs.protocol import Fault, Job
+from grader.jobs.protocol import CannotGrade, Job
 from grader.wire import frames
 from grader.wire.errors import SandboxError
 from grader.workers.starting import Workers
@@ -41,14 +41,16 @@ def serve(sock: socket.socket, server: Workers, grading: Grading) -> None:
             try:
                 require(server)
             except SandboxError as error:
-                frames.send(sock, Fault(message=str(error), for_every_job=True))
+                frames.send(sock, CannotGrade(message=str(error), for_every_job=True))
                 continue
             tried = True
         ended_well = grading.grade(job)
         with contextlib.suppress(Exception):
             server.kill_all()
         if not ended_well:
-            frames.send(sock, Fault(message="the process that graded it ended before it was done"))
+            frames.send(
+                sock, CannotGrade(message="the process that graded it ended before it was done")
+            )
 
 
 def answer_job(job: Job, sock: socket.socket, server: Workers) -> None:
@@ -68,7 +70,7 @@ def refuse_every_job(sock: socket.socket, why: str) -> None:
     with contextlib.suppress(EOFError):
         while True:
             frames.receive(sock, _jobs)
-            frames.send(sock, Fault(message=why, for_every_job=True))
+            frames.send(sock, CannotGrade(message=why, for_every_job=True))
 
 
 def _warm_up() -> None:

@@ -13,9 +13,9 @@ from types import TracebackType
 
 import msgspec
 
-from grader.jobs.protocol import Demonstrated, Event, Fault, Graded, Job, Progress
+from grader.jobs.protocol import CannotGrade, Demonstrated, Event, Graded, Job, Progress
 from grader.processes.environment import CLEAN_ENVIRONMENT, forks
-from grader.processes.launching import Spawned, interpreter
+from grader.processes.launching import SpawnedProcess, interpreter
 from grader.processes.staging import Staging
 from grader.report.model import Report
 from grader.wire import frames
@@ -77,7 +77,7 @@ class GradingProcess:
         return process, ours
 
     def _spawn(self, arguments: list[str]) -> tuple[subprocess.Popen[bytes], socket.socket]:
-        spawned = Spawned(
+        spawned = SpawnedProcess(
             "grader.gradingprocess",
             ["spawned", *arguments],
             stdout=subprocess.DEVNULL,
@@ -125,7 +125,7 @@ class GradingProcess:
                 raise GradingError(f"no word came from it for {most_silent:g} s") from None
             except (EOFError, OSError, ProtocolError):
                 raise GradingError(f"the grading process ended.{self._last_words()}") from None
-        if isinstance(event, Fault):
+        if isinstance(event, CannotGrade):
             raise GradingError(
                 event.message, wrong_course=event.wrong_course, for_every_job=event.for_every_job
             )
@@ -147,7 +147,7 @@ class GradingProcess:
 
     def _exchange(
         self, job: Job, on_progress: Callable[[Progress], None]
-    ) -> tuple[Graded | Fault, bytes | bytearray]:
+    ) -> tuple[Graded | CannotGrade, bytes | bytearray]:
         """Send a job and read up to its answer; whatever is raised leaves that unread."""
         self._unread = True
         frames.send(self._socket, job)

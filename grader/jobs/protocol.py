@@ -93,7 +93,7 @@ class Graded(msgspec.Struct, tag=True, tag_field="is", kw_only=True):
     """The report, or Demonstrated, follows as the frame's blob: it can be larger than a message."""
 
 
-class Fault(msgspec.Struct, tag=True, tag_field="is", kw_only=True):
+class CannotGrade(msgspec.Struct, tag=True, tag_field="is", kw_only=True):
     """The grader could not do its work; ``message`` says what to mend."""
 
     message: str
@@ -103,4 +103,4 @@ class Fault(msgspec.Struct, tag=True, tag_field="is", kw_only=True):
     """Whether any other job would meet the same."""
 
 
-Event: TypeAlias = Progress | Graded | Fault
+Event: TypeAlias = Progress | Graded | CannotGrade

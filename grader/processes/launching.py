@@ -28,7 +28,7 @@ _KEPT_ON_WINDOWS = ("SYSTEMROOT", "WINDIR", "COMSPEC", "TEMP", "TMP", "PATHEXT")
 """Without these neither sockets nor temporary files work there."""
 
 
-class Spawned:
+class SpawnedProcess:
     """A process that has been started, and connects when it is ready to."""
 
     def __init__(

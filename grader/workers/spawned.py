@@ -13,7 +13,7 @@ import threading
 from pathlib import Path
 from typing import IO
 
-from grader.processes.launching import Spawned
+from grader.processes.launching import SpawnedProcess
 from grader.wire import frames
 from grader.wire.commands import Confinement, Spawn
 from grader.wire.errors import SandboxError, SandboxMissing
@@ -72,7 +72,7 @@ class _Spawned:
     """A worker's process, and what is printed there."""
 
     def __init__(self) -> None:
-        self.hold = Spawned(MODULE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.hold = SpawnedProcess(MODULE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.output = _without_blocking(self.hold.process.stdout)
         self.pid = self.hold.process.pid
         self._killed = False

@@ -20,7 +20,7 @@ import msgspec
 
 from grader.confinement import limits
 from grader.gradingprocess import forks, serving
-from grader.jobs.protocol import Event, Fault, Graded, Job
+from grader.jobs.protocol import CannotGrade, Event, Graded, Job
 from grader.report.model import Report
 from grader.session import grading
 from grader.wire import frames
@@ -42,7 +42,7 @@ def main() -> None:
         unlimited = asked.pop("unlimited")
         limits.cap_growth = (lambda size: None) if unlimited else cap_growth
         event, report = _grade(Job(**asked), server)
-        told = {"report": report, "fault": event.message if isinstance(event, Fault) else ""}
+        told = {"report": report, "fault": event.message if isinstance(event, CannotGrade) else ""}
         print(json.dumps(told | json.loads(notes.read_text())), flush=True)
     server.close()
 
@@ -82,13 +82,13 @@ def _grade(job: Job, server: ForkServer) -> tuple[Event, Any]:
             event, blob = frames.receive(ours, _events)
             if isinstance(event, Graded):
                 found.append((event, msgspec.to_builtins(msgspec.json.decode(blob, type=Report))))
-            elif isinstance(event, Fault):
+            elif isinstance(event, CannotGrade):
                 found.append((event, None))
 
     listener = threading.Thread(target=listen, daemon=True)
     listener.start()
     if not forks.Forking(theirs, server).grade(job):
-        return Fault(message="the session ended"), None
+        return CannotGrade(message="the session ended"), None
     listener.join()
     ours.close()
     theirs.close()
