@@ -203,7 +203,7 @@ class _Measure:
             return self._points(failed) >= lost and bool(families & self._families(failed))
 
         source = self._build(*pair)
-        run_checks(cases, self._bench(source, 0), stop=enough)
+        run_checks(cases, self._context(source, 0), stop=enough)
         if not failed:
             return "together they are not caught"
         if not families & self._families(failed):
@@ -218,7 +218,7 @@ class _Measure:
     def _caught_by(self, mutant: Mutant) -> set[str]:
         for seed in (0, 1):
             outcomes = run_checks(
-                self._cases, self._bench(mutant.source, seed), stop=lambda _: True
+                self._cases, self._context(mutant.source, seed), stop=lambda _: True
             )
             if failed := _failed(outcomes):
                 return failed
@@ -229,11 +229,11 @@ class _Measure:
         assert source is not None
         return source
 
-    def _bench(self, source: str, seed: int) -> SourceContext:
+    def _context(self, source: str, seed: int) -> SourceContext:
         return SourceContext(self._assignment, source, seed=seed)
 
     def _run(self, source: str, seed: int) -> Outcomes:
-        return run_checks(self._cases, self._bench(source, seed))
+        return run_checks(self._cases, self._context(source, seed))
 
     def _points(self, checks: set[str]) -> int:
         return sum(self.checks[check].points for check in checks)

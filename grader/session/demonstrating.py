@@ -11,7 +11,7 @@ from grader.jobs.protocol import Demonstrated, Demonstration, Job
 from grader.session.checks.context import CheckContext
 from grader.session.checks.evidence import Run, demonstrations, expected_results, plain_numbers
 from grader.session.checks.outcomes import outcome_of
-from grader.session.grading import job_assignment, job_bench
+from grader.session.grading import job_assignment, job_context
 from grader.wire.errors import WorkerLost
 from grader.workers.starting import Workers
 
@@ -28,35 +28,35 @@ def demonstrate(job: Job, server: Workers) -> Demonstrated:
     found = demonstrations(suite)
     with contextlib.ExitStack() as staging:
         try:
-            bench = job_bench(job, assignment, earlier, later, server, staging)
+            context = job_context(job, assignment, earlier, later, server, staging)
         except NotGradable as problem:
             return Demonstrated(message=str(problem))
-        bench.constants.keep(suite)
+        context.constants.keep(suite)
         try:
             return Demonstrated(
                 demonstrations=[
-                    _demonstration(bench, declared.title, run) for declared, run in found.items()
+                    _demonstration(context, declared.title, run) for declared, run in found.items()
                 ]
             )
         finally:
-            bench.discard()
+            context.discard()
             server.kill_all()
 
 
-def _demonstration(bench: CheckContext, title: str, run: Run) -> Demonstration:
+def _demonstration(context: CheckContext, title: str, run: Run) -> Demonstration:
     shown = Demonstration(title=title)
-    if bench.assignment.reference is not None:
-        shown.expected = _plain(expected_results(bench, run))
+    if context.assignment.reference is not None:
+        shown.expected = _plain(expected_results(context, run))
     try:
-        bench.begin(title)
-        with bench.inputs_closed():
-            shown.yours = _plain(run(bench.student))
+        context.begin(title)
+        with context.inputs_closed():
+            shown.yours = _plain(run(context.student))
     except Exception as error:
-        outcome = outcome_of(error, bench.submission)
+        outcome = outcome_of(error, context.submission)
         shown.message = " ".join(part for part in (outcome.message, outcome.detail) if part)
         if isinstance(error, WorkerLost):
-            bench.discard()
-    bench.constants.restore()
+            context.discard()
+    context.constants.restore()
     return shown
 
 

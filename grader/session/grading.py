@@ -78,7 +78,7 @@ def job_assignment(job: Job) -> tuple[Assignment, list[Assignment], list[Assignm
     return assignment, *course.around(assignment)
 
 
-def job_bench(
+def job_context(
     job: Job,
     assignment: Assignment,
     earlier: Sequence[Assignment],
@@ -86,7 +86,7 @@ def job_bench(
     server: Workers,
     staging: contextlib.ExitStack,
 ) -> CheckContext:
-    """A bench for what ``job`` names, staged until ``staging`` is closed; raises NotGradable."""
+    """A context for what ``job`` names, staged until ``staging`` is closed; raises NotGradable."""
     directory = staging.enter_context(tempfile.TemporaryDirectory(dir=server.staging))
     Path(directory).chmod(0o755)
     return submission_context(
@@ -113,7 +113,7 @@ def _limited(assignment: Assignment, job: Job) -> Assignment:
 
 
 class _Run(Checks):
-    """One run of the suites on one bench; learns which checks to expect before any of them runs."""
+    """One run of the suites; learns which checks to expect before any of them runs."""
 
     def __init__(
         self, like: Job, server: Workers, next_job: NextJob, *, prepare: bool = False
@@ -127,7 +127,7 @@ class _Run(Checks):
         self._workings: Workings | None = None
         self._idle: dict[str, Work] = {}
         self._staging = contextlib.ExitStack()
-        self._bench: CheckContext | None = None
+        self._context: CheckContext | None = None
         self._message = ""
         self._expected: list[Expected] = []
         self._cases: dict[str, Case] = {}
@@ -153,15 +153,15 @@ class _Run(Checks):
                     raise
                 checks = self._too_large()
             finally:
-                if self._bench is not None:
-                    self._bench.discard()
+                if self._context is not None:
+                    self._context.discard()
                     # A report is handed over when no worker is left that could still do anything.
                     self._server.kill_all()
         return report_on(
             self._job,
             self._diagnosis,
             self._assignment,
-            self._bench,
+            self._context,
             checks,
             self._message,
             self._started_at,
@@ -173,7 +173,7 @@ class _Run(Checks):
         self._job, self._on_progress = self._next_job()
         self._started_at, self._started = datetime.now(UTC), time.monotonic()
         try:
-            self._bench = job_bench(
+            self._context = job_context(
                 self._job, self._assignment, self._earlier, self._later, self._server, self._staging
             )
         except NotGradable as problem:
@@ -194,7 +194,7 @@ class _Run(Checks):
             gc.freeze()
             huge_pages.collapse()
         self._begin()
-        return True if self._bench is None else None
+        return True if self._context is None else None
 
     def _checks(self) -> list[CheckResult]:
         try:
@@ -205,8 +205,8 @@ class _Run(Checks):
             )
         except GraderFault as fault:
             raise self._fault or fault from None
-        bench = self._bench
-        if bench is not None and bench.is_stub:
+        context = self._context
+        if context is not None and context.is_stub:
             # What is not there breaks no rule, and may seem to keep one.
             for case, outcome in self._outcomes.items():
                 if outcome.status is not Status.NOT_STARTED:
@@ -216,15 +216,15 @@ class _Run(Checks):
         failures = self._failures()
         if failures and self._hidden_module is None:
             self._show()
-        if failures and bench is not None and self._assignment.reference is not None:
-            with bench.memory_filled(), contextlib.suppress(*_NOT_SHOWN):
-                self._find_idle(bench)
-            bench.discard()
+        if failures and context is not None and self._assignment.reference is not None:
+            with context.memory_filled(), contextlib.suppress(*_NOT_SHOWN):
+                self._find_idle(context)
+            context.discard()
         if failures and Work.NOTHING not in self._idle.values():
             self._diagnose(failures)
         return score(self._expected, self._outcomes, self._exhibits, self._diagnosis, self._idle)
 
-    def _find_idle(self, bench: CheckContext) -> None:
+    def _find_idle(self, context: CheckContext) -> None:
         """Learn which exports do no work, if anything has passed that this might take away."""
         failed: set[str] = set()
         for outcome in self._outcomes.values():
@@ -232,8 +232,8 @@ class _Run(Checks):
         if any(outcome.passed for outcome in self._outcomes.values()):
             workings = self._workings or self._work_of_reference()
             judged = [export for export in self._assignment.exports if export in failed]
-            bench.renew()
-            self._idle = workings.idle(bench, judged)
+            context.renew()
+            self._idle = workings.idle(context, judged)
         if self._idle:
             self._message = idle_words(self._idle)
 
@@ -260,9 +260,9 @@ class _Run(Checks):
 
     def _too_large(self) -> list[CheckResult]:
         """The checks of a submission that left no memory to grade it with."""
-        if self._bench is not None:
-            self._bench.discard()
-        self._bench, self._message = None, OUT_OF_MEMORY
+        if self._context is not None:
+            self._context.discard()
+        self._context, self._message = None, OUT_OF_MEMORY
         return score(self._expected, {}, [])
 
     def _show(self) -> None:
@@ -271,18 +271,18 @@ class _Run(Checks):
         Before any hidden check, in a worker that never serves one: whatever way there is to leave
         word for a later worker, nothing is known yet that must not get out.
         """
-        bench = self._bench
-        if self._is_shown or bench is None or self._assignment.reference is None:
+        context = self._context
+        if self._is_shown or context is None or self._assignment.reference is None:
             return
         self._is_shown = True
-        bench.renew()
-        with bench.on_the_side(), contextlib.suppress(*_NOT_SHOWN):
-            for exhibit in collect_exhibits(bench, self._demonstrations):
+        context.renew()
+        with context.on_the_side(), contextlib.suppress(*_NOT_SHOWN):
+            for exhibit in collect_exhibits(context, self._demonstrations):
                 self._exhibits.append(exhibit)
             if self._hidden_module is not None:
                 self._faults = self._faults or FaultModules(self._hidden_module, self._assignment)
-                self._observed = observed(bench, self._faults)
-        bench.take_called()  # those were not asked for by the check that comes next
+                self._observed = observed(context, self._faults)
+        context.take_called()  # those were not asked for by the check that comes next
 
     def _failures(self) -> list[Failure]:
         """The checks that failed on what the code does, each with its cases."""
@@ -293,12 +293,12 @@ class _Run(Checks):
             if outcome.is_wrong
         ]
 
-    def bench_for(self, suite: Path) -> CheckContext:
-        assert self._bench is not None
-        if suite != self._assignment.public_suite and not self._bench.sees_hidden:
+    def context_for(self, suite: Path) -> CheckContext:
+        assert self._context is not None
+        if suite != self._assignment.public_suite and not self._context.sees_hidden:
             self._show()
-            self._bench.begin_hidden()
-        return self._bench
+            self._context.begin_hidden()
+        return self._context
 
     def is_settled(self, item: pytest.Item) -> bool:
         declared = declared_check(getattr(item, "function", None))

@@ -38,24 +38,24 @@ def report_on(
     job: Job,
     diagnosis: list[Diagnosis],
     assignment: Assignment,
-    bench: CheckContext | None,
+    context: CheckContext | None,
     checks: list[CheckResult],
     message: str,
     started_at: datetime,
     duration: float,
 ) -> Report:
-    """The report on a submission; without a bench it is not gradable, as ``message`` says."""
+    """The report on a submission; without a context it is not gradable, as ``message`` says."""
     statuses = {check.status for check in checks}
     status: Literal["graded", "not-started", "not-gradable"] = (
-        "not-gradable" if bench is None else "graded"
+        "not-gradable" if context is None else "graded"
     )
-    if bench is not None and statuses <= {Status.NOT_STARTED, Status.SKIPPED}:
-        returns = bench.process is not None and "returns" in bench.process.stubs.values()
+    if context is not None and statuses <= {Status.NOT_STARTED, Status.SKIPPED}:
+        returns = context.process is not None and "returns" in context.process.stubs.values()
         why = "None is returned, whatever goes in" if returns else "the stub is untouched"
         status, message = "not-started", f"Nothing has been filled in yet: {why}."
     notes = []
-    submission = bench.submission if bench is not None else None
-    process = bench.process if bench is not None else None
+    submission = context.submission if context is not None else None
+    process = context.process if context is not None else None
     if submission is not None:
         notes += submission.notes
     if process is not None:
@@ -93,7 +93,7 @@ def report_on(
         checks=checks,
         diagnosis=diagnosis,
         output=Output(text=text, truncated=truncated),
-        sandbox=_sandbox_of(job, bench),
+        sandbox=_sandbox_of(job, context),
         environment=environment(),
         seed=job.seed,
         started_at=started_at.isoformat(timespec="seconds"),
@@ -113,9 +113,9 @@ def _submission_info(job: Job, submission: Submission | None) -> SubmissionInfo:
     )
 
 
-def _sandbox_of(job: Job, bench: CheckContext | None) -> SandboxInfo:
+def _sandbox_of(job: Job, context: CheckContext | None) -> SandboxInfo:
     """What the first worker said of itself before it had seen any student code."""
-    ready = bench.process.ready if bench is not None and bench.process is not None else None
+    ready = context.process.ready if context is not None and context.process is not None else None
     return sandbox_info(job.sandbox, ready)
 
 

@@ -34,9 +34,9 @@ def modules_of(name: str) -> FaultModules:
 
 
 def named(assignment: Assignment, source: str, seconds: float = 1.0) -> list[str]:
-    bench = SourceContext(assignment, source, seed=1)
+    context = SourceContext(assignment, source, seed=1)
     modules = modules_of(assignment.id)
-    found = diagnose(bench, suite_of(assignment), seconds=seconds, modules=modules)
+    found = diagnose(context, suite_of(assignment), seconds=seconds, modules=modules)
     return [slug for diagnosis, _ in found for slug in diagnosis.faults]
 
 

@@ -55,14 +55,14 @@ def cases_of(component: str) -> list[Case]:
     return collect(ASSIGNMENTS[component])
 
 
-def bench_of(name: str, seed: int) -> SourceContext:
+def context_of(name: str, seed: int) -> SourceContext:
     source = (CORPUS / name).read_text("utf-8")
     return SourceContext(ASSIGNMENTS[name.split("/")[0]], source, seed=seed)
 
 
 def losses(name: str) -> dict[str, dict[str, Outcome]]:
     """Failed checks by family and id, as far as they are needed to decide what is expected."""
-    expected, bench = EXPECTED[name], bench_of(name, SEED)
+    expected, context = EXPECTED[name], context_of(name, SEED)
     lost: dict[str, dict[str, Outcome]] = {}
     seen: set[str] = set()
     for case in cases_of(name.split("/")[0]):
@@ -71,7 +71,7 @@ def losses(name: str) -> dict[str, dict[str, Outcome]]:
         quick = case.check_id not in seen and family != "training"
         kept = family in expected["keeps"] and (THOROUGH or quick)
         seen.add(case.check_id)
-        if (wanted or kept) and not (outcome := run_case(case, bench)).passed:
+        if (wanted or kept) and not (outcome := run_case(case, context)).passed:
             lost.setdefault(family, {})[case.check_id] = outcome
     return lost
 
@@ -120,7 +120,7 @@ def test_what_is_named(name):
     expected = EXPECTED[name]
     believed = set(expected["misconception"].split(" + "))
     modules = modules_of(name.split("/")[0])
-    found = diagnose(bench_of(name, SEED), None, seconds=0.3, modules=modules)
+    found = diagnose(context_of(name, SEED), None, seconds=0.3, modules=modules)
     faults = {slug for diagnosis, _ in found for slug in diagnosis.faults}
     # How many pairs there is time for depends on the machine.
     if len(believed) == 1 and expected.get("named", True):

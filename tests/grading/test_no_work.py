@@ -56,8 +56,8 @@ def workings_of(name: str) -> Workings:
 
 
 def idle(name: str, source: str) -> dict[str, Work]:
-    bench = SourceContext(ASSIGNMENTS[name], source, seed=3)
-    return workings_of(name).idle(bench, list(ASSIGNMENTS[name].exports))
+    context = SourceContext(ASSIGNMENTS[name], source, seed=3)
+    return workings_of(name).idle(context, list(ASSIGNMENTS[name].exports))
 
 
 def right_and_wrong(name: str) -> list[Path]:

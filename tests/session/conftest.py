@@ -19,7 +19,7 @@ HandIn = Callable[..., Student]
 
 
 class Contexts:
-    """Makes benches for sources; ``last`` is the latest."""
+    """Makes contexts for sources; ``last`` is the latest."""
 
     def __init__(self, server: ForkServer, folder: Path) -> None:
         self._server = server
@@ -61,16 +61,16 @@ class Contexts:
             reference=None,
         )
         staged = self._folder / f"staged{number}"
-        bench = submission_context(folder, assignment, staged, self._server, seed=3)
-        self.made.append(bench)
+        context = submission_context(folder, assignment, staged, self._server, seed=3)
+        self.made.append(context)
         if begin:
-            bench.begin("a check")
-        return bench.student
+            context.begin("a check")
+        return context.student
 
 
 @pytest.fixture
 def hand_in(fork_server: ForkServer, tmp_path: Path) -> Iterator[Contexts]:
-    benches = Contexts(fork_server, tmp_path)
-    yield benches
-    for bench in benches.made:
-        bench.discard()
+    contexts = Contexts(fork_server, tmp_path)
+    yield contexts
+    for context in contexts.made:
+        context.discard()

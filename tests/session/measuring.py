@@ -54,7 +54,7 @@ def _tell_on_sessions(notes: Path) -> None:
 
     def and_count(run: Any, *given: Any) -> None:
         finished(run, *given)
-        held.append(run._bench.process.budget.held)
+        held.append(run._context.process.budget.held)
 
     def and_tell(*given: Any) -> None:
         try:

@@ -598,7 +598,7 @@ class TestBudget:
             "import torch\ndef anything(): return torch.zeros(4_000_000, dtype=torch.uint8)",
             anything={},
         )
-        bench, kept = hand_in.last, []
+        context, kept = hand_in.last, []
         kept += [student.anything() for _ in range(6)]
         with pytest.raises(OverBudget, match="million"):
             student.anything()
@@ -606,7 +606,7 @@ class TestBudget:
         with pytest.raises(WorkerLost):
             student.anything()
         kept.clear()
-        bench.begin("another")
+        context.begin("another")
         assert student.anything().numel() == 4_000_000
 
     @pytest.mark.parametrize("count", [MODULE_NAMES + 1, 3])

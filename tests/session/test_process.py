@@ -20,10 +20,10 @@ NO_ALLOCATION = Outcome(
 ENDED = [Outcome(status=Status.TIMEOUT), Outcome(status=Status.CRASHED)]
 
 
-def again(bench):
-    """A fresh worker for ``bench``."""
-    bench.discard()
-    bench.begin("again")
+def again(context):
+    """A fresh worker for ``context``."""
+    context.discard()
+    context.begin("again")
 
 
 class TestImport:
@@ -98,17 +98,17 @@ class TestLaterWorkers:
 
     def test_one_serves_several_checks(self, hand_in):
         student = hand_in(self.SOURCE, **F)
-        bench = hand_in.last
-        assert (student.f(), bench.can_retry(FAILED)) == (1, False)
-        bench.begin("another")
-        assert (student.f(), bench.can_retry(FAILED)) == (2, True)
+        context = hand_in.last
+        assert (student.f(), context.can_retry(FAILED)) == (1, False)
+        context.begin("another")
+        assert (student.f(), context.can_retry(FAILED)) == (2, True)
 
     def test_what_keeps_nothing_is_not_tried_again(self, hand_in):
         student = hand_in("def f(): return 1", **F)
-        bench = hand_in.last
-        bench.begin("another")
+        context = hand_in.last
+        context.begin("another")
         assert student.f() == 1
-        assert not any(map(bench.can_retry, [FAILED, RAISED]))
+        assert not any(map(context.can_retry, [FAILED, RAISED]))
 
     def test_unless_it_ran_out_of_something(self, hand_in):
         hand_in("def f(): return 1", **F)
@@ -118,11 +118,11 @@ class TestLaterWorkers:
     @pytest.mark.parametrize("ending", ["raise SystemExit", "import os; os._exit(0)"])
     def test_what_ends_processes_is(self, hand_in, ending):
         student = hand_in(f"def f(): return 1\ndef g(): {ending}", g={}, **F)
-        bench = hand_in.last
-        bench.begin("another")
+        context = hand_in.last
+        context.begin("another")
         with pytest.raises((StudentError, WorkerLost)):
             student.g()
-        assert bench.can_retry(FAILED)
+        assert context.can_retry(FAILED)
 
     def test_and_what_no_worker_is_left_to_look_at(self, hand_in):
         hand_in("def f(): return 1", **F)

@@ -53,7 +53,7 @@ class Case(msgspec.Struct, frozen=True):
 
 
 class SourceContext(CheckContext):
-    """A bench for trusted source that runs in this process."""
+    """A context for trusted source that runs in this process."""
 
     def __init__(self, assignment: Assignment, source: str, *, seed: int) -> None:
         self._source = source
@@ -117,42 +117,44 @@ def case_of(item: pytest.Function, check_id: str, declared: Check) -> Case:
     return Case(check_id, declared, item.name, item.function, parameters, tuple(needed))
 
 
-def run_case(case: Case, bench: CheckContext) -> Outcome:
-    """Run one case on a bench, as the plugin would."""
-    outcome = _run_once(case, bench)
-    if bench.has_spoilt(outcome):
-        with bench.inputs_closed():
-            outcome = _run_once(case, bench)
+def run_case(case: Case, context: CheckContext) -> Outcome:
+    """Run one case in a context, as the plugin would."""
+    outcome = _run_once(case, context)
+    if context.has_spoilt(outcome):
+        with context.inputs_closed():
+            outcome = _run_once(case, context)
     return outcome
 
 
-def _run_once(case: Case, bench: CheckContext) -> Outcome:
-    bench.constants.keep(sys.modules[case.function.__module__])
+def _run_once(case: Case, context: CheckContext) -> Outcome:
+    context.constants.keep(sys.modules[case.function.__module__])
     try:
-        with _deadline(SHARE_OF_LIMIT * bench.assignment.limits.check_seconds):
+        with _deadline(SHARE_OF_LIMIT * context.assignment.limits.check_seconds):
             values: dict[str, Any] = dict(case.parameters)
             if "student" in case.fixtures:
-                bench.begin(case.name)
+                context.begin(case.name)
             for fixture in case.fixtures:
                 values[fixture] = (
-                    Draw(bench.seed, case.name) if fixture == "draw" else getattr(bench, fixture)
+                    Draw(context.seed, case.name)
+                    if fixture == "draw"
+                    else getattr(context, fixture)
                 )
             case.function(**values)
     except _TooLong:
         return outcome_of(WorkerTimeout("it took too long"), None)
     except Exception as error:
-        return outcome_of(bench.attribute(error), None)
+        return outcome_of(context.attribute(error), None)
     except BaseException as error:
         if type(error).__name__ != "Skipped":
             raise
         return outcome_of(error, None)
     finally:
-        bench.constants.restore()
+        context.constants.restore()
     return Outcome(status=Status.PASSED)
 
 
 def run_checks(
-    cases: list[Case], bench: CheckContext, *, stop: Callable[[Case], bool] = lambda _: False
+    cases: list[Case], context: CheckContext, *, stop: Callable[[Case], bool] = lambda _: False
 ) -> dict[str, Outcome]:
     """Run every check until its first case that fails; the outcome by check id.
 
@@ -163,7 +165,7 @@ def run_checks(
         known = outcomes.get(case.check_id)
         if known is not None and not known.passed:
             continue
-        outcomes[case.check_id] = run_case(case, bench)
+        outcomes[case.check_id] = run_case(case, context)
         if not outcomes[case.check_id].passed and stop(case):
             break
     return outcomes

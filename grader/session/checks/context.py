@@ -201,7 +201,7 @@ class CheckContext:
 
 
 def reference_context(assignment: Assignment, *, seed: int) -> CheckContext:
-    """A bench on which the reference is the student."""
+    """A context on which the reference is the student."""
     if assignment.reference is None:
         raise GraderFault("without --submission the reference is graded, and there is none")
     executor = _trusted_executor(assignment.reference, "grader_student")
@@ -222,10 +222,10 @@ class Contexts:
         self._seed = seed
         self._server: Workers | None = None
         self._staging: Staging | None = None
-        self._benches: dict[tuple[Path, str], CheckContext] = {}
+        self._contexts: dict[tuple[Path, str], CheckContext] = {}
 
     def for_suite(self, suite: Path) -> CheckContext:
-        """The bench for a suite file; raises CourseError or NotGradable.
+        """The context for a suite file; raises CourseError or NotGradable.
 
         The student is the given submission; without one it is the file beside a public suite, and
         the reference for a hidden one.
@@ -234,22 +234,22 @@ class Contexts:
         public = suite.name == "test_public.py"
         name = suite.parent.name if public else suite.stem.removeprefix("test_")
         key = (root, name if self._submission or not public else f"{name}/public")
-        if key not in self._benches:
+        if key not in self._contexts:
             assignment = load_course(root).assignments[name]
             path = self._submission or (assignment.stub if public else None)
-            self._benches[key] = (
+            self._contexts[key] = (
                 reference_context(assignment, seed=self._seed)
                 if path is None
                 else self._for_submission(path, assignment)
             )
-        return self._benches[key]
+        return self._contexts[key]
 
     def _for_submission(self, path: Path, assignment: Assignment) -> CheckContext:
         if self._server is None:
             self._staging = Staging()
             self._server = start_workers(staging=self._staging.path)
         assert self._server.staging is not None
-        directory = self._server.staging / str(len(self._benches))
+        directory = self._server.staging / str(len(self._contexts))
         return submission_context(path, assignment, directory, self._server, seed=self._seed)
 
     def __enter__(self) -> Contexts:
@@ -261,8 +261,8 @@ class Contexts:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for bench in self._benches.values():
-            bench.discard()
+        for context in self._contexts.values():
+            context.discard()
         if self._server is not None:
             self._server.close()
         if self._staging is not None:
@@ -283,7 +283,7 @@ def submission_context(
     packed: bool = False,
     beside: Path | None = None,
 ) -> CheckContext:
-    """A bench for a submission, staged in ``directory``, which is made.
+    """A context for a submission, staged in ``directory``, which is made.
 
     With ``packed``, ``path`` is a file that holds what ``pack`` gave of it.
     Raises NotGradable, and CourseError for a course that workers could read.

@@ -36,36 +36,36 @@ def demonstrations(module: Any) -> dict[Demonstration, Run]:
     return found
 
 
-def collect_exhibits(bench: CheckContext, found: dict[Demonstration, Run]) -> Iterator[Exhibit]:
+def collect_exhibits(context: CheckContext, found: dict[Demonstration, Run]) -> Iterator[Exhibit]:
     """Where the student's results differ from the reference's, for each demonstration.
 
     Code that does not end is not waited for twice: raises WorkerTimeout.
     """
     for demonstration, run in found.items():
-        yield Exhibit(demonstration, _differences(bench, demonstration.title, run))
-        bench.constants.restore()
+        yield Exhibit(demonstration, _differences(context, demonstration.title, run))
+        context.constants.restore()
 
 
-def expected_results(bench: CheckContext, run: Run) -> dict[str, torch.Tensor]:
+def expected_results(context: CheckContext, run: Run) -> dict[str, torch.Tensor]:
     """What the reference gives; raises GraderFault where it fails."""
     try:
-        return run(bench.model_student)
+        return run(context.model_student)
     except (StudentError, CheckFailure) as error:
         raise GraderFault(f"the reference failed in a demonstration: {error}") from None
 
 
-def _differences(bench: CheckContext, title: str, run: Run) -> list[Evidence]:
-    bench.begin(title)
-    expected = expected_results(bench, run)
+def _differences(context: CheckContext, title: str, run: Run) -> list[Evidence]:
+    context.begin(title)
+    expected = expected_results(context, run)
     try:
-        yours = run(bench.student)
+        yours = run(context.student)
     except WorkerTimeout:
         raise
     except WorkerLost:
-        bench.discard()
+        context.discard()
         return []
     except Exception as error:
-        outcome = outcome_of(error, bench.submission)
+        outcome = outcome_of(error, context.submission)
         # Of another error the detail is a traceback of the demonstration, not of their code.
         told = isinstance(error, StudentError | CheckFailure)
         words = " ".join(part for part in (outcome.message, outcome.detail * told) if part)

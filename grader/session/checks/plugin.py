@@ -37,9 +37,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Checks:
-    """Runs checks: each on a bench, and once more in a fresh worker if it fails."""
+    """Runs checks: each in a context, and once more in a fresh worker if it fails."""
 
-    def bench_for(self, suite: Path) -> CheckContext:
+    def context_for(self, suite: Path) -> CheckContext:
         raise NotImplementedError
 
     def is_settled(self, item: pytest.Item) -> bool:
@@ -57,10 +57,10 @@ class Checks:
             return None
         if self.is_settled(item):
             return True
-        outcome, bench = self._attempt(item, nextitem)
-        if bench.can_retry(outcome):
-            bench.discard()
-            outcome, bench = self._attempt(item, nextitem)
+        outcome, context = self._attempt(item, nextitem)
+        if context.can_retry(outcome):
+            context.discard()
+            outcome, context = self._attempt(item, nextitem)
             outcome.state_dependent = outcome.passed
         self.finished(item, outcome)
         return True
@@ -87,34 +87,34 @@ class Checks:
         self, item: pytest.Item, nextitem: pytest.Item | None
     ) -> tuple[Outcome, CheckContext]:
         """Run the check, and again where what was written into its inputs may have decided it."""
-        outcome, bench = self._run_once(item, nextitem)
-        if bench.has_spoilt(outcome):
-            with bench.inputs_closed():
-                outcome, bench = self._run_once(item, nextitem)
-        return outcome, bench
+        outcome, context = self._run_once(item, nextitem)
+        if context.has_spoilt(outcome):
+            with context.inputs_closed():
+                outcome, context = self._run_once(item, nextitem)
+        return outcome, context
 
     def _run_once(
         self, item: pytest.Item, nextitem: pytest.Item | None
     ) -> tuple[Outcome, CheckContext]:
         from grader.wire.errors import WorkerLost
 
-        bench = self.bench_for(item.path)
+        context = self.context_for(item.path)
         module = getattr(item, "module", None)
         if module is not None:
-            bench.constants.keep(module)
+            context.constants.keep(module)
         started = time.perf_counter()
         raised = self.run(item, nextitem)
-        error = bench.attribute(raised)
-        bench.constants.restore()
-        outcome = bench.outcome_of(error)
+        error = context.attribute(raised)
+        context.constants.restore()
+        outcome = context.outcome_of(error)
         _let_go(raised)
-        outcome.output, outcome.truncated = bench.take_output()
-        outcome.evidence = bench.take_evidence()
-        outcome.exports = bench.take_called()
+        outcome.output, outcome.truncated = context.take_output()
+        outcome.evidence = context.take_evidence()
+        outcome.exports = context.take_called()
         if isinstance(error, WorkerLost):
-            bench.discard()
+            context.discard()
         outcome.seconds = time.perf_counter() - started
-        return outcome, bench
+        return outcome, context
 
 
 class PlainChecks(Checks):
@@ -122,21 +122,21 @@ class PlainChecks(Checks):
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self._benches: Contexts | None = None
+        self._contexts: Contexts | None = None
         self._reports: list[pytest.TestReport] = []
 
-    def bench_for(self, suite: Path) -> CheckContext:
+    def context_for(self, suite: Path) -> CheckContext:
         from grader.course.model import CourseError, NotGradable
         from grader.session.checks.context import Contexts
 
-        if self._benches is None:
+        if self._contexts is None:
             option: Callable[[str], Any] = self._config.getoption
             submission = option("--submission")
             if submission is not None:
                 submission = Path(self._config.invocation_params.dir, submission)
-            self._benches = Contexts(submission, option("--grader-seed"))
+            self._contexts = Contexts(submission, option("--grader-seed"))
         try:
-            return self._benches.for_suite(suite)
+            return self._contexts.for_suite(suite)
         except (CourseError, NotGradable) as error:
             raise pytest.UsageError(str(error)) from None
 
@@ -167,8 +167,8 @@ class PlainChecks(Checks):
         return report
 
     def pytest_unconfigure(self) -> None:
-        if self._benches is not None:
-            with self._benches:
+        if self._contexts is not None:
+            with self._contexts:
                 pass
 
 
@@ -196,34 +196,34 @@ def _make_visible(failure: Any) -> None:
                 arguments.args = [(name, safe.escape(text)) for name, text in arguments.args]
 
 
-def _bench(request: pytest.FixtureRequest) -> CheckContext:
+def _context(request: pytest.FixtureRequest) -> CheckContext:
     checks = request.config.pluginmanager.get_plugin("grader-checks")
     assert isinstance(checks, Checks)
-    return checks.bench_for(request.path)
+    return checks.context_for(request.path)
 
 
 def _draw(request: pytest.FixtureRequest) -> Draw:
     """Random inputs of this check, repeatable from the run's seed."""
     from grader.session.checks.draw import Draw
 
-    return Draw(_bench(request).seed, request.node.name)
+    return Draw(_context(request).seed, request.node.name)
 
 
 def _student(request: pytest.FixtureRequest) -> Student:
     """The student's module."""
-    bench = _bench(request)
-    bench.begin(request.node.name)
-    return bench.student
+    context = _context(request)
+    context.begin(request.node.name)
+    return context.student
 
 
 def _reference(request: pytest.FixtureRequest) -> Student:
     """The reference, used like the student."""
-    return _bench(request).reference
+    return _context(request).reference
 
 
 def _forbidden_uses(request: pytest.FixtureRequest) -> list[Any]:
     """Where the submission uses what its assignment forbids: grows while calls are made."""
-    return _bench(request).forbidden_uses
+    return _context(request).forbidden_uses
 
 
 FIXTURES: dict[str, Callable[[pytest.FixtureRequest], Any]] = {

@@ -61,18 +61,18 @@ def with_consequences(
     complete = all(diagnosis.complete for diagnosis, _ in found)
     deadline = time.process_time() + seconds
 
-    def bench(*edits: Fault) -> SourceContext | None:
+    def context(*edits: Fault) -> SourceContext | None:
         source = catalogue.build(*edits)
         return None if source is None else SourceContext(assignment, source, seed=seed)
 
-    benches = {fault.slug: made for fault in faults if (made := bench(fault)) is not None}
-    together = bench(*faults) if len(faults) > 1 else None
+    contexts = {fault.slug: made for fault in faults if (made := context(fault)) is not None}
+    together = context(*faults) if len(faults) > 1 else None
     explained: dict[str, list[Failure]] = {fault.slug: [] for fault in faults}
     for failure in failures:
         if time.process_time() > deadline or not _can_run(failure):
             fault = next((fault for fault in faults if failure.check.family in fault.fails), None)
         else:
-            fault = _fault(faults, failure, benches, together, numbers=not complete)
+            fault = _fault(faults, failure, contexts, together, numbers=not complete)
         if fault is not None:
             explained[fault.slug].append(failure)
     for spoilers in explained.values():
@@ -110,14 +110,14 @@ def _typical_first(failures: Sequence[Failure], fault: Fault) -> list[Failure]:
 def _fault(
     faults: Sequence[Fault],
     failure: Failure,
-    benches: Mapping[str, SourceContext],
+    contexts: Mapping[str, SourceContext],
     together: SourceContext | None,
     *,
     numbers: bool,
 ) -> Fault | None:
     failing = []
     for fault in faults:
-        outcome = _run(failure, benches[fault.slug])
+        outcome = _run(failure, contexts[fault.slug])
         if _alike(failure.outcome, outcome, numbers=numbers):
             return fault
         if not outcome.passed:
@@ -132,10 +132,10 @@ def _can_run(failure: Failure) -> bool:
     return known and failure.check.family not in _SLOW
 
 
-def _run(failure: Failure, bench: SourceContext) -> Outcome:
+def _run(failure: Failure, context: SourceContext) -> Outcome:
     outcome = Outcome(status=Status.PASSED)
     for case in failure.cases:
-        outcome = run_case(case, bench)
+        outcome = run_case(case, context)
         if not outcome.passed:
             break
     return outcome

@@ -55,20 +55,20 @@ class Prober:
         return [(name, self._probe(number)) for number, (name, _, _) in enumerate(self._runs)]
 
     def observe_student(
-        self, bench: CheckContext, number: int, right: Signature, seed: int = PROBE_SEED
+        self, context: CheckContext, number: int, right: Signature, seed: int = PROBE_SEED
     ) -> Signature:
         """The signature of the submission on one probe, of which ``right`` is a right answer's.
 
         Raises WorkerLost.
         """
-        bench.begin(self._runs[number][0], seed=seed)
-        return observe(self._probe(number), bench.student, _describe, right)
+        context.begin(self._runs[number][0], seed=seed)
+        return observe(self._probe(number), context.student, _describe, right)
 
     def mark_random(
-        self, bench: CheckContext, number: int, seen: Signature, right: Signature
+        self, context: CheckContext, number: int, seen: Signature, right: Signature
     ) -> Signature:
         """``seen``, with what another random stream changes marked; raises WorkerLost."""
-        return mark_random(seen, self.observe_student(bench, number, right, PROBE_SEED + 1))
+        return mark_random(seen, self.observe_student(context, number, right, PROBE_SEED + 1))
 
     def observe_module(
         self, student: DirectStudent, number: int, *, stream: int = 0
@@ -145,13 +145,13 @@ class FaultModules:
 
 
 def diagnose(
-    bench: CheckContext,
+    context: CheckContext,
     suite: Any,
     *,
     seconds: float = 1.0,
     modules: FaultModules | None = None,
 ) -> list[tuple[Diagnosis, Fault]]:
-    """The misconceptions that the submission on ``bench`` shows together: an entry each, or none.
+    """The misconceptions that the submission on ``context`` shows together: an entry each, or none.
 
     With each comes the fault of the catalogue that it is. ``modules`` are those of another
     submission to the same suite, so that nothing need be read or observed again.
@@ -159,12 +159,12 @@ def diagnose(
     Raises WorkerLost, OutOfTime, SubmissionUnusable where the submission cannot be probed, and
     CourseError for a broken catalogue.
     """
-    modules = modules or FaultModules(suite, bench.assignment)
-    return named(observed(bench, modules), modules, seconds=seconds)
+    modules = modules or FaultModules(suite, context.assignment)
+    return named(observed(context, modules), modules, seconds=seconds)
 
 
-def observed(bench: CheckContext, modules: FaultModules) -> list[Signature]:
-    """What the submission on ``bench`` does on every probe, if there is anything to compare.
+def observed(context: CheckContext, modules: FaultModules) -> list[Signature]:
+    """What the submission on ``context`` does on every probe, if there is anything to compare.
 
     Raises as :func:`diagnose`.
     """
@@ -172,10 +172,10 @@ def observed(bench: CheckContext, modules: FaultModules) -> list[Signature]:
     if not len(prober) or not len(catalogue):
         return []
     right = [modules.observe(catalogue.source, number) for number in range(len(prober))]
-    student = [prober.observe_student(bench, *one) for one in enumerate(right)]
+    student = [prober.observe_student(context, *one) for one in enumerate(right)]
     for number, seen in enumerate(student):
         if distance(seen, right[number]) is None and not modules.may_be_random(number):
-            student[number] = prober.mark_random(bench, number, seen, right[number])
+            student[number] = prober.mark_random(context, number, seen, right[number])
     return student
 
 

@@ -103,15 +103,15 @@ class Workings:
         self._specimens: dict[str, list[Specimen]] = {}
         self._unknown: dict[str, list[Specimen]] = {}
 
-    def idle(self, bench: CheckContext, exports: Sequence[str]) -> dict[str, Work]:
-        """Those of ``exports`` that do no work in the submission on ``bench``, and what they do.
+    def idle(self, context: CheckContext, exports: Sequence[str]) -> dict[str, Work]:
+        """Those of ``exports`` that do no work in the submission on ``context``, and what they do.
 
         What gives nothing but NaN has had something to compute, if anything else in the file does.
         """
         shown: dict[str, Work] = {}
         with contextlib.suppress(OutOfTime, SubmissionUnusable, WorkerLost):
             for name in exports:
-                shown[name] = self._work(bench, name)
+                shown[name] = self._work(context, name)
         does_any = any(
             shown.get(name, Work.SOME) is Work.SOME and self._combines(name)
             for name in self._assignment.exports
@@ -141,17 +141,17 @@ class Workings:
         sharpest = min((one.test for one in found), default=None)
         return [one for one in found if one.test is sharpest][:MOST]
 
-    def _work(self, bench: CheckContext, export: str) -> Work:
+    def _work(self, context: CheckContext, export: str) -> Work:
         specimens = self.specimens(export)
-        found = _shown(bench, specimens, _answers, _one_by_one)
+        found = _shown(context, specimens, _answers, _one_by_one)
         if found is Work.UNKNOWN and self._assignment.exports[export].forward is not None:
             # The runs may ask for parameters that are not there, before they call anything.
-            found = _shown(bench, specimens, self._at_random, self._at_random)
-        if found is Work.NONE and self._is_right_somewhere(bench, export):
+            found = _shown(context, specimens, self._at_random, self._at_random)
+        if found is Work.NONE and self._is_right_somewhere(context, export):
             return Work.SOME
         return found
 
-    def _is_right_somewhere(self, bench: CheckContext, export: str) -> bool:
+    def _is_right_somewhere(self, context: CheckContext, export: str) -> bool:
         """Whether right numbers come back for inputs that nobody knows.
 
         What ignores an option, such as an offset, may be right without it.
@@ -159,7 +159,7 @@ class Workings:
         if export not in self._unknown:
             self._unknown[export] = self._find_unknown(export)
         for specimen in self._unknown[export]:
-            if holds_right(_plain(bench, specimen), specimen.right, specimen.given):
+            if holds_right(_plain(context, specimen), specimen.right, specimen.given):
                 return True
         return False
 
@@ -174,7 +174,7 @@ class Workings:
                 found.append(specimen._replace(right=right, given=_given(reference, specimen)))
         return found
 
-    def _at_random(self, bench: CheckContext, specimen: Specimen) -> list[Numbers]:
+    def _at_random(self, context: CheckContext, specimen: Specimen) -> list[Numbers]:
         """What the call gives with every parameter drawn at random, whatever they are called."""
         reference = reference_context(self._assignment, seed=SEED)
         made: list[Given] = []
@@ -185,8 +185,8 @@ class Workings:
             raise _Answered([])
 
         _interrupted(reference, specimen, ask, made)
-        bench.begin(specimen.name, seed=SEED)
-        module = getattr(bench.student, specimen.export)(*made[-1][0], **made[-1][1]).eval()
+        context.begin(specimen.name, seed=SEED)
+        module = getattr(context.student, specimen.export)(*made[-1][0], **made[-1][1]).eval()
         generator = torch.Generator().manual_seed(SEED)
         with torch.no_grad():
             for parameter in module.parameters():
@@ -195,10 +195,10 @@ class Workings:
             return [list(numbers(module(*args, **options), ())) for args, options in given]
 
 
-def _plain(bench: CheckContext, specimen: Specimen) -> Numbers:
+def _plain(context: CheckContext, specimen: Specimen) -> Numbers:
     """What the call gives as it is made; nothing where it ends in an error."""
     try:
-        return _answers(bench, specimen)[0]
+        return _answers(context, specimen)[0]
     except (GraderFault, OutOfTime, SubmissionUnusable, SandboxError):
         raise
     except Exception:
@@ -206,7 +206,7 @@ def _plain(bench: CheckContext, specimen: Specimen) -> Numbers:
 
 
 def _shown(
-    bench: CheckContext,
+    context: CheckContext,
     specimens: Sequence[Specimen],
     ask: Callable[[CheckContext, Specimen], list[Numbers]],
     ask_again: Callable[[CheckContext, Specimen], list[Numbers]],
@@ -215,10 +215,10 @@ def _shown(
     found = Work.UNKNOWN
     for specimen in specimens:
         try:
-            answers = ask(bench, specimen)
+            answers = ask(context, specimen)
             if not _is_work(answers, specimen):
                 # What a module has kept of one call may stand in the way of the next.
-                answers = ask_again(bench, specimen)
+                answers = ask_again(context, specimen)
         except (GraderFault, OutOfTime, SubmissionUnusable, SandboxError):
             raise
         except NothingReturned:
@@ -312,18 +312,18 @@ class _Watched:
     """A student whose first call of ``export`` is answered by ``ask``."""
 
     def __init__(
-        self, bench: CheckContext, export: str, ask: Callable[..., Any], made: list[Given]
+        self, context: CheckContext, export: str, ask: Callable[..., Any], made: list[Given]
     ) -> None:
-        self._bench = bench
+        self._context = context
         self._export = export
         self._ask = ask
         self._made = made
 
     def __getattr__(self, name: str) -> Any:
-        thing = getattr(self._bench.student, name)
+        thing = getattr(self._context.student, name)
         if name != self._export:
             return thing
-        if self._bench.assignment.exports[name].forward is None:
+        if self._context.assignment.exports[name].forward is None:
             return partial(self._ask, thing)
         return partial(self._construct, thing)
 
@@ -335,26 +335,26 @@ class _Watched:
         return made
 
 
-def _answers(bench: CheckContext, specimen: Specimen) -> list[Numbers]:
+def _answers(context: CheckContext, specimen: Specimen) -> list[Numbers]:
     """What the call gives for EVERY change of its inputs.
 
     Where two equal calls differ, each is made from the same random numbers.
     """
-    answers = _run(bench, specimen, EVERY)
+    answers = _run(context, specimen, EVERY)
     if all(map(torch.equal, answers[0], answers[1])):
         return answers
-    return _one_by_one(bench, specimen)
+    return _one_by_one(context, specimen)
 
 
-def _one_by_one(bench: CheckContext, specimen: Specimen) -> list[Numbers]:
+def _one_by_one(context: CheckContext, specimen: Specimen) -> list[Numbers]:
     """What the call gives for EVERY change, each time the first of a run of its own."""
     if specimen.test is Test.VARIES:  # a random result would be the same each time
-        return _run(bench, specimen, EVERY)
-    return [_run(bench, specimen, [halves])[0] for halves in EVERY]
+        return _run(context, specimen, EVERY)
+    return [_run(context, specimen, [halves])[0] for halves in EVERY]
 
 
-def _run(bench: CheckContext, specimen: Specimen, asked: Sequence[Halves]) -> list[Numbers]:
-    attributes = bench.assignment.exports[specimen.export].options
+def _run(context: CheckContext, specimen: Specimen, asked: Sequence[Halves]) -> list[Numbers]:
+    attributes = context.assignment.exports[specimen.export].options
 
     def ask(call: Callable[..., Any], *arguments: Any, **options: Any) -> None:
         answers = []
@@ -366,33 +366,33 @@ def _run(bench: CheckContext, specimen: Specimen, asked: Sequence[Halves]) -> li
             answers.append(list(numbers(result, attributes)))
         raise _Answered(answers)
 
-    return _interrupted(bench, specimen, ask)
+    return _interrupted(context, specimen, ask)
 
 
-def _given(bench: CheckContext, specimen: Specimen) -> Numbers:
+def _given(context: CheckContext, specimen: Specimen) -> Numbers:
     """The tensors that the call is given, without truths, which are all alike."""
 
     def ask(_: Callable[..., Any], *arguments: Any, **options: Any) -> None:
         given = numbers([*arguments, *options.values()], ())
         raise _Answered([[one for one in given if len(set(one.flatten().tolist())) > 2]])
 
-    return _interrupted(bench, specimen, ask)[0]
+    return _interrupted(context, specimen, ask)[0]
 
 
 def _interrupted(
-    bench: CheckContext,
+    context: CheckContext,
     specimen: Specimen,
     ask: Callable[..., None],
     made: list[Given] | None = None,
 ) -> list[Numbers]:
     """What ``ask`` raises in the place of the call; ``made`` gets what modules are made with."""
     made = [] if made is None else made
-    bench.begin(specimen.name, seed=SEED)
+    context.begin(specimen.name, seed=SEED)
     try:
         with torch.no_grad():
-            specimen.run(_Watched(bench, specimen.export, ask, made))
+            specimen.run(_Watched(context, specimen.export, ask, made))
     except _Answered as done:
         return done.answers
     finally:
-        bench.constants.restore()
+        context.constants.restore()
     raise _NotCalled(specimen.name)
