@@ -23,6 +23,7 @@ from grader.session.checks.assertions import (
 )
 from grader.session.checks.declaring import check, demonstration, probe
 from grader.session.checks.reach import gradient_reach
+from grader.session.checks.sharing import SharedChecks, own
 from grader.session.errors import CheckFailure, StudentError, WrongShape
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "FLOAT32",
     "STACK",
     "CheckFailure",
+    "SharedChecks",
     "StudentError",
     "WrongShape",
     "assert_close",
@@ -47,6 +49,7 @@ __all__ = [
     "gradient_reach",
     "gradients",
     "normalised_axis",
+    "own",
     "probe",
     "tolerance",
 ]

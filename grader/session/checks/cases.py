@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import signal
-import sys
+import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
@@ -50,6 +50,7 @@ class Case(msgspec.Struct, frozen=True):
     function: Callable[..., Any]
     parameters: dict[str, Any]
     fixtures: tuple[str, ...]
+    module: types.ModuleType
 
 
 class SourceContext(CheckContext):
@@ -113,8 +114,8 @@ def case_of(item: pytest.Function, check_id: str, declared: Check) -> Case:
     """What pytest collected, as a case of the check that it declares."""
     callspec = getattr(item, "callspec", None)
     parameters = dict(callspec.params) if callspec is not None else {}
-    needed = [n for n in inspect.signature(item.function).parameters if n not in parameters]
-    return Case(check_id, declared, item.name, item.function, parameters, tuple(needed))
+    needed = [n for n in inspect.signature(item.obj).parameters if n not in parameters]
+    return Case(check_id, declared, item.name, item.obj, parameters, tuple(needed), item.module)
 
 
 def run_case(case: Case, context: CheckContext) -> Outcome:
@@ -127,7 +128,7 @@ def run_case(case: Case, context: CheckContext) -> Outcome:
 
 
 def _run_once(case: Case, context: CheckContext) -> Outcome:
-    context.constants.keep(sys.modules[case.function.__module__])
+    context.constants.keep(case.module)
     try:
         with _deadline(SHARE_OF_LIMIT * context.assignment.limits.check_seconds):
             values: dict[str, Any] = dict(case.parameters)

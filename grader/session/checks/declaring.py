@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from grader.course.families import depth
 
@@ -71,27 +71,41 @@ def demonstration(title: str, *, about: Sequence[str] = ()) -> Callable[[F], F]:
     return mark
 
 
-def probe(*sizes: dict[str, Any]) -> Callable[[F], F]:
+Sizes: TypeAlias = Sequence[dict[str, Any]]
+
+
+def probe(*sizes: dict[str, Any] | Callable[[Any], Sizes]) -> Callable[[F], F]:
     """Declare a function of a hidden suite to be a probe, by which misconceptions are told apart.
 
     It takes a student, a ``Draw`` and one of ``sizes`` as keyword arguments, and returns tensors by
     name: whatever shows how the student's code behaves. It is run for every one of ``sizes``, of
-    which there have to be two at least, so that no coincidence of shapes can decide.
+    which there have to be two at least, so that no coincidence of shapes can decide. A method of
+    shared checks may have a function instead that finds the sizes in the suite's class.
     """
-    if len(sizes) < 2:
-        raise ValueError("a probe needs two different sizes at least")
+    if len(sizes) == 1 and callable(sizes[0]):
+        declared: tuple[dict[str, Any], ...] | Callable[[Any], Sizes] = sizes[0]
+    else:
+        declared = _enough([one for one in sizes if not callable(one)])
 
     def mark(function: F) -> F:
-        setattr(function, _PROBE, sizes)
+        setattr(function, _PROBE, declared)
         return function
 
     return mark
 
 
-def declared_probe(function: Any) -> tuple[dict[str, Any], ...]:
-    """The sizes that ``probe`` declared of a function; none if it is no probe."""
+def declared_probe(function: Any, suite: type | None = None) -> Sizes:
+    """The sizes that ``probe`` declared of a function, of that class; none if it is no probe."""
     declared = getattr(function, _PROBE, ())
-    return declared if isinstance(declared, tuple) else ()
+    if isinstance(declared, tuple):
+        return declared
+    return _enough(declared(suite)) if suite is not None and callable(declared) else ()
+
+
+def _enough(sizes: Sizes) -> tuple[dict[str, Any], ...]:
+    if len(sizes) < 2:
+        raise ValueError("a probe needs two different sizes at least")
+    return tuple(sizes)
 
 
 def declared_check(function: Any) -> Check | None:

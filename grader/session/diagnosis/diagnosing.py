@@ -20,8 +20,8 @@ from grader.diagnosis.probes import (
 )
 from grader.report.model import Diagnosis
 from grader.session.checks.context import CheckContext
-from grader.session.checks.declaring import declared_probe
 from grader.session.checks.draw import ReplayedDraw
+from grader.session.checks.sharing import probes
 from grader.session.errors import (
     CheckFailure,
     GraderFault,
@@ -41,10 +41,11 @@ class Prober:
     """The probes of a suite, each at each of its sizes, numbered."""
 
     def __init__(self, suite: Any) -> None:
-        self._runs: list[tuple[str, Callable[..., Any], dict[str, Any]]] = []
-        for name, thing in list(vars(suite).items()):
-            for index, sizes in enumerate(declared_probe(thing)):
-                self._runs.append((f"{name}/{index}", thing, sizes))
+        self._runs: list[tuple[str, Callable[..., Any], dict[str, Any]]] = [
+            (f"{name}/{index}", function, sizes)
+            for name, function, declared in probes(suite)
+            for index, sizes in enumerate(declared)
+        ]
         self._draws = [ReplayedDraw(PROBE_SEED, name) for name, _, _ in self._runs]
 
     def __len__(self) -> int:

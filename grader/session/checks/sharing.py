@@ -1,0 +1,99 @@
+"""Checks that several suites share: a class of them, of which each suite says what is its own."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar, NamedTuple
+
+import pytest
+
+from grader.session.checks.declaring import Check, Sizes, check, declared_check, declared_probe
+
+
+class Own(NamedTuple):
+    """What a suite says otherwise of a shared check."""
+
+    changes: Mapping[str, Any]
+    cases: tuple[str, Mapping[str, Any]] | None
+
+    def of(self, shared: Callable[..., Any]) -> Callable[..., Any]:
+        """A copy of the function ``shared`` that declares its check so."""
+        assert isinstance(shared, types.FunctionType)
+        copy = types.FunctionType(
+            shared.__code__,
+            shared.__globals__,
+            shared.__name__,
+            shared.__defaults__,
+            shared.__closure__,
+        )
+        copy.__dict__ |= shared.__dict__
+        copy.__kwdefaults__ = shared.__kwdefaults__
+        copy.__qualname__, copy.__doc__ = shared.__qualname__, shared.__doc__
+        declared = declared_check(shared)
+        assert isinstance(declared, Check)
+        check(**(declared._asdict() | dict(self.changes)))(copy)
+        if self.cases is None:
+            return copy
+        names, values = self.cases
+        copy.pytestmark = [  # type: ignore[attr-defined]
+            mark
+            for mark in getattr(shared, "pytestmark", [])
+            if mark.name != "parametrize" or mark.args[0] != names
+        ]
+        marked: Callable[..., Any] = pytest.mark.parametrize(
+            names, list(values.values()), ids=list(values)
+        )(copy)
+        return marked
+
+
+def own(
+    *,
+    points: int | None = None,
+    title: str | None = None,
+    hint: str | None = None,
+    shows: str | None = None,
+    family: str | None = None,
+    cases: tuple[str, Mapping[str, Any]] | None = None,
+) -> Own:
+    """What a suite says of a shared check, where that differs from what ``check`` said.
+
+    ``cases`` parametrises it: the names of arguments as ``pytest.mark.parametrize`` takes them, and
+    the values by the id of the case.
+    """
+    said = {"points": points, "title": title, "hint": hint, "shows": shows, "family": family}
+    return Own({name: value for name, value in said.items() if value is not None}, cases)
+
+
+class SharedChecks:
+    """A base of classes of checks, which are methods here.
+
+    A suite has a subclass of its own whose name begins with ``Test``. In ``differences`` it says by
+    the id of a shared check what is its own, or None for a check that it does without; whatever
+    else the checks need to know of the suite are attributes.
+    """
+
+    differences: ClassVar[Mapping[str, Own | None]] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Raises ValueError where ``differences`` name a check that nobody shares."""
+        super().__init_subclass__(**options)
+        for id, difference in vars(cls).get("differences", {}).items():
+            name = f"test_{id}"
+            shared = getattr(cls, name, None)
+            if shared is None or name in vars(cls) or declared_check(shared) is None:
+                raise ValueError(f"{cls.__name__} differs in {id}, which is no check it inherits")
+            setattr(cls, name, None if difference is None else difference.of(shared))
+
+
+def probes(suite: types.ModuleType) -> Iterator[tuple[str, Callable[..., Any], Sizes]]:
+    """The probes of a suite by name, those of its classes last, each with its sizes."""
+    for name, thing in list(vars(suite).items()):
+        if sizes := declared_probe(thing):
+            yield name, thing, sizes
+    for name, thing in list(vars(suite).items()):
+        if name.startswith("Test") and isinstance(thing, type) and issubclass(thing, SharedChecks):
+            names = dict.fromkeys(name for one in reversed(thing.__mro__) for name in vars(one))
+            for name in names:
+                if sizes := declared_probe(getattr(thing, name), thing):
+                    yield name, getattr(thing(), name), sizes
