@@ -111,7 +111,7 @@ def _of_a_warm_process(folder: Path, file: Path) -> dict[str, set[str]]:
         | noted["forks grader.forkserver.serving._fork_worker"],
         "fork server": noted["leaves grader.forkserver.serving.start"],
         "grading process": noted["ends"],
-        "template": noted["forks grader.gradingprocess.templates.next_job"],
+        "template": noted["forks grader.gradingprocess.templates._serve"],
         "session": noted["leaves grader.gradingprocess.forks._grade_in_fork"]
         | noted["leaves grader.gradingprocess.templates.make"],
     }

@@ -21,8 +21,10 @@ from grader.diagnosis.catalogue import Catalogue, Fault
 from grader.execution import loading
 from grader.report.model import Status
 from grader.report.words import count
-from grader.session.checks.cases import Case, SourceContext, collect, reference_source, run_checks
+from grader.session.checks.cases import Case, run_checks
+from grader.session.checks.collecting import Suites, collected
 from grader.session.checks.outcomes import Outcome
+from grader.session.checks.source import SourceContext, reference_source, warm_up
 
 Outcomes = dict[str, Outcome]
 
@@ -39,8 +41,21 @@ def audit(
     ``most_pairs`` bounds the pairs of faults, which are then chosen at random, the same each time.
     Raises CourseError for a broken course or catalogue, GraderFault for a suite that cannot be run.
     """
+    with collected(assignment) as suites:
+        return _audit(assignment, suites, seeds=seeds, most_pairs=most_pairs, say=say)
+
+
+def _audit(
+    assignment: Assignment,
+    suites: Suites,
+    *,
+    seeds: int,
+    most_pairs: int | None,
+    say: Callable[[str], None],
+) -> Audit:
     started = time.monotonic()
-    measure = _Measure(assignment, seeds)
+    warm_up()
+    measure = _Measure(assignment, suites.cases, seeds)
 
     def begin(number: int, thing: str, under: str = "") -> None:
         say(f"{assignment.id}: trying {count(number, thing)}{under} ...")
@@ -80,10 +95,10 @@ def audit(
 
 
 class _Measure:
-    def __init__(self, assignment: Assignment, seeds: int) -> None:
+    def __init__(self, assignment: Assignment, cases: list[Case], seeds: int) -> None:
         self._assignment = assignment
         self._seeds = range(seeds)
-        self._cases = collect(assignment)
+        self._cases = cases
         self._source = reference_source(assignment)
         self._catalogue = Catalogue(assignment)
         self._equivalents = Equivalents(assignment)

@@ -79,9 +79,9 @@ def _warm_up() -> None:
 
     torch.set_num_threads(1)
     import grader.session.grading  # noqa: F401
-    from grader.session.checks import context, pytest_run
+    from grader.session.checks import collecting, context
 
-    pytest_run.warm_up()
+    collecting.warm_up()
     context.warm_up()
     gc.collect()
     gc.freeze()

@@ -12,6 +12,7 @@ import os
 import signal
 import socket
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -22,7 +23,6 @@ from grader.execution import torch_without_dynamo
 from grader.gradingprocess.answering import answer, progress_to
 from grader.jobs.protocol import Job
 from grader.processes import cores
-from grader.report.model import Report
 from grader.wire import frames
 from grader.wire.budget import SESSION_BYTES
 from grader.workers.starting import Workers
@@ -120,46 +120,31 @@ class Template:
         os.waitpid(self._pid, 0)
 
 
-class _NotMade(BaseException):
-    """The suites could not be made ready. Not an Exception, which pytest would keep to itself."""
-
-
 def _serve(like: Job, control: socket.socket, events: socket.socket, server: Workers) -> None:
-    """Be a template, and in each child grade one job."""
-    from grader.session.grading import OnProgress, prepare_and_grade
+    """Be a template, and in each child grade one job; raises where the suites cannot be used."""
+    from grader.session.grading import prepared
 
-    in_child = False
-
-    def next_job() -> tuple[Job, OnProgress]:
-        nonlocal in_child
+    with prepared(like) as suites:
+        suites.work_ahead()
         control.send(_READY)
-        me = os.getpid()
         while True:
             try:
                 job, _ = frames.receive(control, _jobs)
             except EOFError:
-                os._exit(0)
+                return
+            me = os.getpid()
             pid = os.fork()
             if pid == 0:
-                in_child = True
                 prctl.die_with_parent(me)
                 cores.keep_to_one()
                 control.close()
                 limits.cap_growth(SESSION_BYTES)
                 gc.disable()
-                return job, progress_to(events)
+                grade = partial(suites.grade, job, server, progress_to(events))
+                answer(events, grade)
+                return
             _, status = os.waitpid(pid, 0)
             control.send(_WELL if status == 0 else _BADLY)
-
-    def grade() -> Report:
-        try:
-            return prepare_and_grade(like, server, next_job)
-        except Exception:
-            if in_child:
-                raise
-            raise _NotMade from None
-
-    answer(events, grade)
 
 
 def _stamp(course: Path) -> Stamp:

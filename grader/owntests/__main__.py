@@ -23,7 +23,7 @@ from grader.owntests.measure import measure
 from grader.owntests.running import replies
 from grader.processes import cores
 from grader.processes.staging import Staging
-from grader.session.checks import pytest_run
+from grader.session.checks import collecting
 from grader.session.errors import GraderFault
 from grader.wire.errors import SandboxError
 from grader.workers.forked import ForkServer
@@ -73,7 +73,7 @@ def main() -> None:
 
 
 def _forked() -> list[ForkServer]:
-    pytest_run.warm_up()
+    collecting.warm_up()
     return [ForkServer(start(worker.live)[1], replies=replies) for _ in range(_cores())]
 
 

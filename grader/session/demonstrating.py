@@ -11,7 +11,7 @@ from grader.jobs.protocol import Demonstrated, Demonstration, Job
 from grader.session.checks.context import CheckContext
 from grader.session.checks.evidence import Run, demonstrations, expected_results, plain_numbers
 from grader.session.checks.outcomes import outcome_of
-from grader.session.grading import job_assignment, job_context
+from grader.session.contexts import job_assignment, job_context
 from grader.wire.errors import WorkerLost
 from grader.workers.starting import Workers
 

@@ -39,6 +39,13 @@ class NothingReturned(CheckFailure):
     """The student's code returned None."""
 
 
+class TooLong(BaseException):
+    """A case took longer than trusted source may take.
+
+    Not an Exception, so that no code under test catches it by accident.
+    """
+
+
 class StudentError(Exception):
     """The student's code raised; also an instance of the built-in type that it raised."""
 

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import random
-import sys
 import tomllib
 from functools import cache
-from pathlib import Path
 from types import ModuleType
 
 import pytest
 
-from grader.course.loading import load_course
 from grader.course.model import Assignment
 from grader.diagnosis.catalogue import Catalogue
-from grader.session.checks.cases import SourceContext, collect
+from grader.session.checks.source import SourceContext
 from grader.session.diagnosis.diagnosing import FaultModules, diagnose
 
+from ..suites import ASSIGNMENTS, ROOT, suites_of
 from .rewriting import rewritten
-
-ROOT = Path(__file__).parents[2]
-ASSIGNMENTS = load_course(ROOT).assignments
 
 
 def suite_of(assignment: Assignment) -> ModuleType:
-    return sys.modules[collect(assignment)[-1].function.__module__]
+    suite = suites_of(assignment.id).hidden
+    assert suite is not None
+    return suite
 
 
 @cache

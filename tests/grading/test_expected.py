@@ -7,27 +7,25 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 import tomllib
 from functools import cache
 from typing import Any
 
 import pytest
 
-from grader.course.loading import load_course
 from grader.report.model import Status
-from grader.session.checks.cases import Case, SourceContext, collect, run_case
+from grader.session.checks.cases import Case, run_case
 from grader.session.checks.outcomes import Outcome
+from grader.session.checks.source import SourceContext
 from grader.session.diagnosis.diagnosing import FaultModules, diagnose
 
-from .conftest import ROOT
+from ..suites import ASSIGNMENTS, ROOT, suites_of
 
 THOROUGH = bool(os.environ.get("GRADE_SEEDS"))
 """Whether every case of a check is tried on what has to be kept, and every name asked for; else the
 first case, without training, and the names of the seeds."""
 SEED = 3
 CORPUS = ROOT / "tests" / "submissions"
-ASSIGNMENTS = load_course(ROOT).assignments
 
 
 def expectations() -> dict[str, dict[str, Any]]:
@@ -50,9 +48,8 @@ NAMED = [
 ]
 
 
-@cache
 def cases_of(component: str) -> list[Case]:
-    return collect(ASSIGNMENTS[component])
+    return suites_of(component).cases
 
 
 def context_of(name: str, seed: int) -> SourceContext:
@@ -111,8 +108,7 @@ def test_what_is_lost_kept_and_said(name):
 
 @cache
 def modules_of(component: str) -> FaultModules:
-    suite = sys.modules[cases_of(component)[-1].function.__module__]
-    return FaultModules(suite, ASSIGNMENTS[component])
+    return FaultModules(suites_of(component).hidden, ASSIGNMENTS[component])
 
 
 @pytest.mark.parametrize("name", NAMED)

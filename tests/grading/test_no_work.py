@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-from grader.course.loading import load_course
 from grader.report.model import Status
 from grader.report.text import plain
-from grader.session.checks.cases import SourceContext, collect
-from grader.session.checks.evidence import demonstrations
 from grader.session.checks.scoring import FOR_NOTHING
-from grader.session.diagnosis.diagnosing import Prober
+from grader.session.checks.source import SourceContext
 from grader.session.diagnosis.working import Work, Workings
+from grader.session.run import Common
 
-from .conftest import ROOT
+from ..suites import ASSIGNMENTS, ROOT, suites_of
 from .lazy import FILLS, idle_source
 
 THOROUGH = bool(os.environ.get("GRADE_SEEDS"))
 """Whether everything that does no work is graded by the real processes, and not some of it."""
-ASSIGNMENTS = load_course(ROOT).assignments
 CORPUS = ROOT / "tests" / "submissions"
 MOST = 0.05
 
@@ -49,10 +45,7 @@ ECHOES = {
 
 @cache
 def workings_of(name: str) -> Workings:
-    cases = collect(ASSIGNMENTS[name])
-    public, hidden = (sys.modules[cases[i].function.__module__] for i in (0, -1))
-    shown = [(one.title, run) for one, run in demonstrations(public).items()]
-    return Workings(ASSIGNMENTS[name], [*Prober(hidden).runs(), *shown], dict(shown))
+    return Common(ASSIGNMENTS[name], suites_of(name)).workings
 
 
 def idle(name: str, source: str) -> dict[str, Work]:

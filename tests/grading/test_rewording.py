@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from grader.course.loading import load_course
-from grader.report.model import Visibility
-from grader.session.checks.cases import SourceContext, collect, run_case
-from grader.session.checks.scoring import Expected, score
+from grader.session.checks.cases import run_case
+from grader.session.checks.scoring import score
+from grader.session.checks.source import SourceContext
 from grader.session.diagnosis.working import Work
 from grader.session.errors import CheckFailure
 
-from .conftest import ROOT
+from ..suites import ASSIGNMENTS, suites_of
 
-ASSIGNMENTS = load_course(ROOT).assignments
 SAID = CheckFailure.__init__
 
 
@@ -25,16 +23,9 @@ def reworded(self, message, detail=""):
 def verdicts(assignment, source, idle):
     """Status, points and cause of each check."""
     context = SourceContext(assignment, source, seed=3)
-    cases = collect(assignment)
-    outcomes = {case.name: run_case(case, context) for case in cases}
-    by_check = {}
-    for case in cases:
-        by_check.setdefault(case.check_id, []).append(case)
-    expected = [
-        Expected(id=id, check=of[0].check, visibility=Visibility.HIDDEN, cases=[c.name for c in of])
-        for id, of in by_check.items()
-    ]
-    results = score(expected, outcomes, [], idle=idle)
+    suites = suites_of(assignment.id)
+    outcomes = {case.id: run_case(case, context) for case in suites.cases}
+    results = score(suites.expected, outcomes, [], idle=idle)
     return [(one.id, one.status, one.earned, one.because) for one in results]
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from grader.course.loading import load_course
 from grader.course.model import Assignment
 from grader.report.model import Status
-from grader.session.checks.cases import Case, SourceContext, collect, run_checks
+from grader.session.checks.cases import run_checks
 from grader.session.checks.outcomes import Outcome
+from grader.session.checks.source import SourceContext
 
-from .conftest import ROOT
+from ..suites import ASSIGNMENTS, ROOT, suites_of
 
 SEEDS = int(os.environ.get("GRADE_SEEDS", "5"))
 """Under how many seeds right answers have to be right; CI asks for more."""
@@ -21,20 +21,16 @@ SEEDS = int(os.environ.get("GRADE_SEEDS", "5"))
 ACCEPTED = sorted((ROOT / "solutions" / "attention" / "accepted").glob("*.py"))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def assignment() -> Assignment:
-    return load_course(ROOT).assignments["attention"]
-
-
-@pytest.fixture(scope="module")
-def cases(assignment: Assignment) -> list[Case]:
-    return collect(assignment)
+    return ASSIGNMENTS["attention"]
 
 
 @pytest.fixture
-def run(assignment, cases):
+def run(assignment):
     def run_on(path: Path, seed: int) -> dict[str, Outcome]:
-        return run_checks(cases, SourceContext(assignment, path.read_text(), seed=seed))
+        context = SourceContext(assignment, path.read_text(), seed=seed)
+        return run_checks(suites_of("attention").cases, context)
 
     return run_on
 

@@ -28,8 +28,8 @@ import os, socket, sys
 from grader.owntests import worker
 from grader.forkserver.serving import serve
 from grader.worker.serving import warm_up
-from grader.session.checks import pytest_run
-pytest_run.warm_up()
+from grader.session.checks import collecting
+collecting.warm_up()
 warm_up()
 serve(socket.socket(fileno=int(sys.argv[1])), parent=os.getppid(), live=worker.live)
 """

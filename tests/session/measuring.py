@@ -22,7 +22,7 @@ from grader.confinement import limits
 from grader.gradingprocess import forks, serving
 from grader.jobs.protocol import CannotGrade, Event, Graded, Job
 from grader.report.model import Report
-from grader.session import grading
+from grader.session.run import Grading
 from grader.wire import frames
 from grader.workers.forked import ForkServer
 
@@ -49,12 +49,13 @@ def main() -> None:
 
 def _tell_on_sessions(notes: Path) -> None:
     """Have each fork write down at its end what it took."""
-    answer, finished = forks.answer_job, grading._Run.finished
+    answer, run = forks.answer_job, Grading.run
     held = [0]
 
-    def and_count(run: Any, *given: Any) -> None:
-        finished(run, *given)
-        held.append(run._context.process.budget.held)
+    def and_count(grading: Any, *given: Any) -> Any:
+        outcome = run(grading, *given)
+        held.append(grading._context.process.budget.held)
+        return outcome
 
     def and_tell(*given: Any) -> None:
         try:
@@ -62,7 +63,7 @@ def _tell_on_sessions(notes: Path) -> None:
         finally:
             notes.write_text(json.dumps({"peak": peak(), "held": max(held)}))
 
-    grading._Run.finished, forks.answer_job = and_count, and_tell
+    Grading.run, forks.answer_job = and_count, and_tell
 
 
 def peak() -> int:

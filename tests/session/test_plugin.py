@@ -1,6 +1,8 @@
 """Suites in plain pytest: the plugin, seen from outside."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import jsonschema
@@ -121,6 +123,8 @@ def outcome_of(test):
     return next(entry["outcome"] for entry in test["user_properties"] if "outcome" in entry)
 
 
+PUBLIC_SUITE = "assignments/double/test_public.py"
+HIDDEN_SUITE = "tests/hidden/test_double.py"
 CASES = ["(2,)", "(2, 3)", "(4,)"]
 
 
@@ -135,12 +139,12 @@ class TestWhoIsTheStudent:
         result.assert_outcomes(passed=9)
 
     def test_the_stub_for_a_public_suite(self, run):
-        result, outcomes = run(suite="assignments/double/test_public.py")
+        result, outcomes = run(suite=PUBLIC_SUITE)
         result.assert_outcomes(failed=1)
         assert outcome_of(outcomes["test_ones"])["status"] == "not-started"
 
     def test_the_submission_for_a_public_suite(self, run):
-        result, _ = run(RIGHT, suite="assignments/double/test_public.py")
+        result, _ = run(RIGHT, suite=PUBLIC_SUITE)
         result.assert_outcomes(passed=1)
 
     def test_both_suites_in_one_run(self, run):
@@ -159,12 +163,17 @@ class TestOutcomes:
         result.stdout.fnmatch_lines(["*CheckFailure: The numbers in your result*"])
 
     def test_of_an_error(self, run):
-        _, outcomes = run("def double(x):\n    return x.nothing")
+        source = "def double(x):\n    return x.nothing"
+        _, outcomes = run(source)
         assert failed(outcomes) == {
             *(f"test_shape[{case}]" for case in CASES),
             "test_values",
             "test_errors",
         }
+        outcome = outcome_of(outcomes["test_values"])
+        assert (outcome["status"], outcome["location"]) == ("error", None)
+
+        _, outcomes = run(source, HIDDEN_SUITE, suite=PUBLIC_SUITE)
         outcome = outcome_of(outcomes["test_values"])
         assert (outcome["status"], outcome["location"]["line"]) == ("error", 2)
 
@@ -232,7 +241,7 @@ class TestFixtures:
     """A check gets the same ones whether or not its suite has fixtures of its own."""
 
     def outcomes_of(self, course, run, text):
-        (course.path / "tests/hidden/test_double.py").write_text(
+        (course.path / HIDDEN_SUITE).write_text(
             f"import pytest\nimport torch\nfrom grader.suite import check\n{text}"
         )
         result, outcomes = run(RIGHT)
@@ -305,6 +314,49 @@ class TestSeeds:
         assert self.drawn(run, "-k", "values") == everything
 
 
+class TestTheDocument:
+    """With --json-report, what `grade run --format pytest-json-report` says is in it too."""
+
+    WRONG = "def double(x): return x + 1"
+
+    def document(self, course, run, source, *suites):
+        run(source, "--json-report-file=both.json", *suites[1:], suite=suites[0])
+        written = json.loads((course.path / "both.json").read_text())
+        jsonschema.validate(written, JSON_REPORT)
+        return written
+
+    def test_says_the_same_as_the_format(self, course, run):
+        suite = course.path / HIDDEN_SUITE
+        suite.write_text(HIDDEN.partition("def test_no_check")[0])  # which `grade` refuses
+        pytests = self.document(course, run, self.WRONG, PUBLIC_SUITE, HIDDEN_SUITE)
+        arguments = ["run", str(course.path / "mine.py"), "--assignment", "double"]
+        arguments += ["--course", str(course.path), "--seed", "0"]
+        command = [sys.executable, "-m", "grader.cli", *arguments]
+        result = subprocess.run(
+            [*command, "--format", "pytest-json-report=-"], capture_output=True, check=True
+        )
+        ours = json.loads(result.stdout)
+
+        assert pytests["grader"] == ours["grader"]
+        assert ours["grader"]["possible"] == 5
+        by_check = {test["grader"]["check"]: test["grader"] for test in ours["tests"]}
+        assert len(pytests["tests"]) == 7
+        for test in pytests["tests"]:
+            assert test["grader"] == by_check[test["grader"]["check"]]
+
+    def test_of_some_checks_has_points_for_those(self, course, run):
+        written = self.document(course, run, self.WRONG, HIDDEN_SUITE, "-k", "shape")
+        assert (written["grader"]["earned"], written["grader"]["possible"]) == (1, 1)
+
+    def test_of_the_reference_has_no_score(self, course, run):
+        assert "grader" not in self.document(course, run, None, HIDDEN_SUITE)
+
+    def test_of_a_stub_says_so(self, course, run):
+        written = self.document(course, run, None, PUBLIC_SUITE)
+        (assignment,) = written["grader"]["assignments"]
+        assert (assignment["status"], assignment["earned"]) == ("not-started", 0)
+
+
 class TestWhatCannotBeGraded:
     @pytest.mark.parametrize(
         ("submission", "words"),
@@ -313,9 +365,7 @@ class TestWhatCannotBeGraded:
     @pytest.mark.usefixtures("run")  # for the fork server
     def test_is_said_in_a_sentence(self, course, submission, words):
         (course.path / "empty.py").write_text("")
-        result = course.runpytest_inprocess(
-            "tests/hidden/test_double.py", "--submission", submission
-        )
+        result = course.runpytest_inprocess(HIDDEN_SUITE, "--submission", submission)
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         result.stderr.fnmatch_lines([f"*{words}*"])
         result.stdout.no_fnmatch_line("*Traceback*")
@@ -323,7 +373,7 @@ class TestWhatCannotBeGraded:
 
     def test_a_broken_assignment(self, course):
         (course.path / "assignments/double/assignment.toml").write_text("title = 3\n")
-        result = course.runpytest_inprocess("tests/hidden/test_double.py")
+        result = course.runpytest_inprocess(HIDDEN_SUITE)
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         result.stderr.fnmatch_lines(["*assignment.toml, line 1: found 3 for title*"])
 

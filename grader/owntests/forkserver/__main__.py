@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from grader.forkserver import serving
 from grader.owntests import worker
-from grader.session.checks import pytest_run
+from grader.session.checks import collecting
 
 if __name__ == "__main__":
-    pytest_run.warm_up()
+    collecting.warm_up()
     serving.main(live=worker.live)

@@ -1,12 +1,14 @@
 """pytest-json-report's document, for what already reads pytest's results as JSON.
 
-The format is that of pytest-json-report 1.5 (its README, "Format"): a test for each check. What the
-grader alone knows is under ``grader``, of the whole and of each test.
+The format is that of pytest-json-report 1.5 (its README, "Format"): a test for each check, and for
+each case of one where pytest itself has run them. What the grader alone knows is under ``grader``,
+of the whole and of each test, and the same wherever the document comes from.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
@@ -36,13 +38,36 @@ def export(report: AnyReport) -> bytes:
             "environment": _environment(graded[0]) if graded else {},
             "summary": {**summary, "total": len(tests), "collected": len(tests)},
             "tests": tests,
-            "grader": {
-                "earned": report.score.earned,
-                "possible": report.score.possible,
-                "assignments": [_assignment(one) for one in graded],
-            },
+            "grader": _whole(report),
         }
     )
+
+
+def add_to(document: dict[str, Any], report: AnyReport, checks: Mapping[str, str]) -> None:
+    """Put what ``report`` says under ``grader`` of a document that pytest-json-report has made.
+
+    ``checks`` has for the node ids of its tests the ids of their checks, behind their assignment's
+    as :func:`check_name` makes them.
+    """
+    document["grader"] = _whole(report)
+    found = {check_name(one.report.assignment.id, one.check.id): one for one in items(report)}
+    for test in document.get("tests", []):
+        item = found.get(checks.get(test["nodeid"], ""))
+        if item is not None:
+            test["grader"] = _check(item)
+
+
+def check_name(assignment: str, check: str) -> str:
+    """A check's name among those of all assignments."""
+    return f"{assignment}::{check}"
+
+
+def _whole(report: AnyReport) -> dict[str, Any]:
+    return {
+        "earned": report.score.earned,
+        "possible": report.score.possible,
+        "assignments": [_assignment(one) for one in reports(report)],
+    }
 
 
 def _seconds(report: Report) -> float:
@@ -89,20 +114,26 @@ def _test(item: Item) -> dict[str, Any]:
     if check.output.text:
         call["stdout"] = _escaped(check.output.text)
     return {
-        "nodeid": safe.escape(f"{item.report.assignment.id}::{check.id}"),
+        "nodeid": safe.escape(check_name(item.report.assignment.id, check.id)),
         "lineno": check.location.line if check.location is not None else 0,
         "outcome": outcome,
         "keywords": [safe.escape(check.family), check.visibility.value],
         "call": call,
-        "grader": {
-            "title": safe.escape(item.title),
-            "status": check.status.value,
-            "earned": check.earned,
-            "points": check.points,
-            "message": _escaped(check.message),
-            "hint": _escaped(check.hint),
-            "because": check.because and safe.escape(check.because),
-        },
+        "grader": _check(item),
+    }
+
+
+def _check(item: Item) -> dict[str, Any]:
+    check = item.check
+    return {
+        "check": safe.escape(check.id),
+        "title": safe.escape(item.title),
+        "status": check.status.value,
+        "earned": check.earned,
+        "points": check.points,
+        "message": _escaped(check.message),
+        "hint": _escaped(check.hint),
+        "because": check.because and safe.escape(check.because),
     }
 
 

@@ -1,161 +1,78 @@
-"""A suite's checks as plain calls, for running them thousands of times in one process."""
+"""Running the cases of checks: there is this one way, whoever asks for it."""
 
 from __future__ import annotations
 
-import contextlib
-import inspect
-import signal
-import types
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from types import FrameType
-from typing import Any
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 import msgspec
 import pytest
-import torch
 
-from grader.course.model import Assignment, CourseError
-from grader.execution import loading
-from grader.execution.executor import Executor
-from grader.execution.forbidden import find_forbidden
-from grader.report.model import Status
 from grader.session.checks.context import CheckContext
-from grader.session.checks.declaring import Check, claim_id, declared_check
-from grader.session.checks.draw import Draw
-from grader.session.checks.outcomes import Outcome, outcome_of
-from grader.session.checks.pytest_run import run_suites
-from grader.session.errors import StudentError, student_error
-from grader.session.student.transport import LocalTransport
-from grader.wire.errors import WorkerTimeout
-from grader.wire.messages import ForbiddenUse
-
-SHARE_OF_LIMIT = 0.2
-"""Of what the assignment lets a check take: processor time for one case here, without a worker.
-
-A mutant can loop for ever, and a right answer that trains may take a second or two.
-"""
+from grader.session.checks.declaring import Check
+from grader.session.checks.outcomes import Outcome
+from grader.session.checks.plugin import CONTEXT
+from grader.session.errors import TooLong
+from grader.wire.errors import WorkerLost
 
 
-FIXTURES = frozenset({"student", "reference", "draw", "forbidden_uses"})
-"""What a check may ask for besides its parameters."""
-
-
-class Case(msgspec.Struct, frozen=True):
-    """One case of a check: a function and its parameters."""
+class Case(msgspec.Struct, frozen=True, eq=False):
+    """One case of a check: what pytest collected, with the parameters of this case."""
 
     check_id: str
     check: Check
-    name: str
-    function: Callable[..., Any]
-    parameters: dict[str, Any]
-    fixtures: tuple[str, ...]
-    module: types.ModuleType
-
-
-class SourceContext(CheckContext):
-    """A context for trusted source that runs in this process."""
-
-    def __init__(self, assignment: Assignment, source: str, *, seed: int) -> None:
-        self._source = source
-        executor = Executor(own_process=False)
-        self._broken: StudentError | None = None
-        try:
-            executor.use(loading.load_source(source, "<variant>", "grader_variant"))
-        except Exception as error:
-            self._broken = student_error(executor.describe(error))
-        super().__init__(assignment, LocalTransport(executor), seed=seed)
-
-    def begin(self, name: str, *, seed: int | None = None) -> None:
-        if self._broken is not None:
-            raise self._broken
-        super().begin(name, seed=seed)
+    item: pytest.Function
 
     @property
-    def forbidden_uses(self) -> list[ForbiddenUse]:
-        return find_forbidden(self._source, self.assignment.forbidden)
+    def id(self) -> str:
+        """How pytest names it among all others."""
+        return self.item.nodeid
+
+    @property
+    def name(self) -> str:
+        """The function with its parameters: by it the case has its random inputs."""
+        return self.item.name
 
 
-def collect(assignment: Assignment) -> list[Case]:
-    """The cases of an assignment's suites; raises GraderFault for a suite that cannot be used."""
-    # The first operation on it imports half of torch: a deadline within that would break the rest.
-    torch.empty(1, device="meta").add(1)
-    collector = _Collector()
-    run_suites(assignment, "--collect-only", plugin=collector)
-    return collector.cases
+Run: TypeAlias = Callable[[pytest.Function], BaseException | None]
+"""How pytest is to set an item up, call it and tear it down; what that raised."""
 
 
-class _Collector:
-    def __init__(self) -> None:
-        self.cases: list[Case] = []
+def run_item(item: pytest.Function) -> BaseException | None:
+    """Set an item up, call it and tear it down; what it raised.
 
-    def pytest_collection_finish(self, session: pytest.Session) -> None:
-        taken: dict[str, Check] = {}
-        for item in session.items:
-            assert isinstance(item, pytest.Function)
-            declared = declared_check(item.function)
-            if declared is None:
-                raise pytest.UsageError(f"{item.nodeid} declares no check")
-            try:
-                name = claim_id(item.function, declared, taken)
-            except ValueError as error:
-                raise pytest.UsageError(str(error)) from None
-            case = case_of(item, name, declared)
-            unknown = set(case.fixtures) - FIXTURES
-            if unknown:
-                raise pytest.UsageError(
-                    f"{item.nodeid} uses the fixture {min(unknown)}; checks may use student, "
-                    "reference, draw, forbidden_uses and parameters"
-                )
-            self.cases.append(case)
+    As pytest's own protocol, but for the three reports of each item, which nobody would read. What
+    modules and classes have set up stays until an item comes that lies elsewhere.
+    """
+    raised = _raised_by(item.session._setupstate.teardown_exact, nextitem=item)
+    item._initrequest()
+    raised = raised or _raised_by(item.ihook.pytest_runtest_setup, item=item)
+    raised = raised or _raised_by(item.ihook.pytest_runtest_call, item=item)
+    after = _raised_by(item.ihook.pytest_runtest_teardown, item=item, nextitem=item.parent)
+    # What a check made is held by nobody once it is over.
+    item._request, item.funcargs = False, {}  # type: ignore[assignment]
+    for name in ("last_type", "last_value", "last_traceback", "last_exc"):
+        vars(sys).pop(name, None)
+    return raised or after
 
 
-def case_of(item: pytest.Function, check_id: str, declared: Check) -> Case:
-    """What pytest collected, as a case of the check that it declares."""
-    callspec = getattr(item, "callspec", None)
-    parameters = dict(callspec.params) if callspec is not None else {}
-    needed = [n for n in inspect.signature(item.obj).parameters if n not in parameters]
-    return Case(check_id, declared, item.name, item.obj, parameters, tuple(needed), item.module)
-
-
-def run_case(case: Case, context: CheckContext) -> Outcome:
-    """Run one case in a context, as the plugin would."""
-    outcome = _run_once(case, context)
-    if context.has_spoilt(outcome):
-        with context.inputs_closed():
-            outcome = _run_once(case, context)
+def run_case(case: Case, context: CheckContext, run: Run = run_item) -> Outcome:
+    """Run a case, and once more in a fresh worker where that could give another outcome."""
+    outcome = _attempt(case, context, run)
+    if context.can_retry(outcome):
+        context.discard()
+        outcome = _attempt(case, context, run)
+        outcome.state_dependent = outcome.passed
     return outcome
 
 
-def _run_once(case: Case, context: CheckContext) -> Outcome:
-    context.constants.keep(case.module)
-    try:
-        with _deadline(SHARE_OF_LIMIT * context.assignment.limits.check_seconds):
-            values: dict[str, Any] = dict(case.parameters)
-            if "student" in case.fixtures:
-                context.begin(case.name)
-            for fixture in case.fixtures:
-                values[fixture] = (
-                    Draw(context.seed, case.name)
-                    if fixture == "draw"
-                    else getattr(context, fixture)
-                )
-            case.function(**values)
-    except _TooLong:
-        return outcome_of(WorkerTimeout("it took too long"), None)
-    except Exception as error:
-        return outcome_of(context.attribute(error), None)
-    except BaseException as error:
-        if type(error).__name__ != "Skipped":
-            raise
-        return outcome_of(error, None)
-    finally:
-        context.constants.restore()
-    return Outcome(status=Status.PASSED)
-
-
 def run_checks(
-    cases: list[Case], context: CheckContext, *, stop: Callable[[Case], bool] = lambda _: False
+    cases: Sequence[Case],
+    context: CheckContext,
+    *,
+    stop: Callable[[Case], bool] = lambda _: False,
 ) -> dict[str, Outcome]:
     """Run every check until its first case that fails; the outcome by check id.
 
@@ -172,31 +89,50 @@ def run_checks(
     return outcomes
 
 
-class _TooLong(BaseException):
-    """Not an Exception, so that no code under test catches it by accident."""
+def _attempt(case: Case, context: CheckContext, run: Run) -> Outcome:
+    """Run a case, and again where what was written into its inputs may have decided it."""
+    outcome = _run_once(case, context, run)
+    if context.has_spoilt(outcome):
+        with context.inputs_closed():
+            outcome = _run_once(case, context, run)
+    return outcome
 
 
-@contextlib.contextmanager
-def _deadline(seconds: float) -> Iterator[None]:
-    if not hasattr(signal, "setitimer"):  # Windows
-        yield
-        return
-
-    def expire(number: int, frame: FrameType | None) -> None:
-        raise _TooLong
-
-    before = signal.signal(signal.SIGVTALRM, expire)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+def _run_once(case: Case, context: CheckContext, run: Run) -> Outcome:
+    item = case.item
+    item.config.stash[CONTEXT] = context
+    context.constants.keep(item.module)
+    started = time.perf_counter()
     try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, before)
+        with context.limited():
+            raised = run(item)
+    except TooLong as too_long:
+        raised = too_long
+    error = context.attribute(raised)
+    context.constants.restore()
+    outcome = context.outcome_of(error)
+    _let_go(raised)
+    outcome.output, outcome.truncated = context.take_output()
+    outcome.evidence = context.take_evidence()
+    outcome.exports = context.take_called()
+    if isinstance(error, WorkerLost):
+        context.discard()
+    outcome.seconds = time.perf_counter() - started
+    return outcome
 
 
-def reference_source(assignment: Assignment) -> str:
-    """The text of the reference; raises CourseError if there is none."""
-    path: Path | None = assignment.reference
-    if path is None:
-        raise CourseError(f"{assignment.id} cannot be audited: its reference is not here")
-    return path.read_text("utf-8")
+def _raised_by(step: Callable[..., Any], **given: Any) -> BaseException | None:
+    try:
+        step(**given)
+    except (KeyboardInterrupt, pytest.exit.Exception):
+        raise
+    except BaseException as error:
+        return error
+    return None
+
+
+def _let_go(error: BaseException | None) -> None:
+    """Free what the frames of an error hold: pytest keeps errors in cycles, and nobody collects."""
+    while error is not None:
+        error.__traceback__ = None
+        error = error.__cause__ or error.__context__

@@ -7,16 +7,13 @@ import gc
 from collections.abc import Iterator, Sequence
 from functools import cache, cached_property
 from pathlib import Path
-from types import TracebackType
 
 from grader.confinement.readable import Readable, code_paths
-from grader.course.loading import find_course, load_course
 from grader.course.model import Assignment, CourseError
 from grader.course.submission import Submission, read_submission, stage, unpack
 from grader.execution import loading
 from grader.execution.executor import Executor
 from grader.jobs.protocol import SandboxMode
-from grader.processes.staging import Staging
 from grader.report.model import Evidence
 from grader.session.checks.constants import Constants
 from grader.session.checks.draw import Draw
@@ -27,7 +24,7 @@ from grader.session.student.proxy import Student
 from grader.session.student.transport import LocalTransport, Transport, TrustedReference
 from grader.wire.budget import HELD_BYTES
 from grader.wire.messages import ForbiddenUse
-from grader.workers.starting import Workers, start_workers
+from grader.workers.starting import Workers
 
 LEFT_OVER = HELD_BYTES // 8
 """Bytes that may be left of earlier checks before cycles are looked for."""
@@ -68,6 +65,13 @@ class CheckContext:
             self._reference_executor.forget()
         if self._transport.budget.held > LEFT_OVER:
             gc.collect()  # a cycle of the suite's, such as every optimiser makes
+
+    def limited(self) -> contextlib.AbstractContextManager[None]:
+        """Where cases run. Raises TooLong for what takes too long, if nothing else sees to that.
+
+        A worker's calls have limits of their own.
+        """
+        return contextlib.nullcontext()
 
     def attribute(self, error: BaseException | None) -> BaseException | None:
         """What really ended a check: inputs that the student spoilt are no fault of a reference."""
@@ -212,61 +216,6 @@ def _trusted_executor(path: Path, name: str) -> Executor:
     executor = Executor(own_process=False)
     executor.use(loading.load(str(path), name))
     return executor
-
-
-class Contexts:
-    """Contexts for suites run by plain pytest, by the suite's place in its course."""
-
-    def __init__(self, submission: Path | None, seed: int) -> None:
-        self._submission = submission
-        self._seed = seed
-        self._server: Workers | None = None
-        self._staging: Staging | None = None
-        self._contexts: dict[tuple[Path, str], CheckContext] = {}
-
-    def for_suite(self, suite: Path) -> CheckContext:
-        """The context for a suite file; raises CourseError or NotGradable.
-
-        The student is the given submission; without one it is the file beside a public suite, and
-        the reference for a hidden one.
-        """
-        root = find_course(suite)
-        public = suite.name == "test_public.py"
-        name = suite.parent.name if public else suite.stem.removeprefix("test_")
-        key = (root, name if self._submission or not public else f"{name}/public")
-        if key not in self._contexts:
-            assignment = load_course(root).assignments[name]
-            path = self._submission or (assignment.stub if public else None)
-            self._contexts[key] = (
-                reference_context(assignment, seed=self._seed)
-                if path is None
-                else self._for_submission(path, assignment)
-            )
-        return self._contexts[key]
-
-    def _for_submission(self, path: Path, assignment: Assignment) -> CheckContext:
-        if self._server is None:
-            self._staging = Staging()
-            self._server = start_workers(staging=self._staging.path)
-        assert self._server.staging is not None
-        directory = self._server.staging / str(len(self._contexts))
-        return submission_context(path, assignment, directory, self._server, seed=self._seed)
-
-    def __enter__(self) -> Contexts:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        for context in self._contexts.values():
-            context.discard()
-        if self._server is not None:
-            self._server.close()
-        if self._staging is not None:
-            self._staging.close()
 
 
 def submission_context(

@@ -6,23 +6,27 @@ Tests that declare no check are left alone.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Generator
+import contextlib
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import pytest
+from _pytest.python import get_direct_param_fixture_func
 from _pytest.runner import runtestprotocol
 
 from grader.session.checks.declaring import declared_check
 
 if TYPE_CHECKING:
-    from grader.session.checks.context import CheckContext, Contexts
+    from grader.session.checks.context import CheckContext
     from grader.session.checks.draw import Draw
-    from grader.session.checks.outcomes import Outcome
+    from grader.session.plain import Gradings
     from grader.session.student.proxy import Student
 
-_ERROR = pytest.StashKey[BaseException | None]()
+CONTEXT: pytest.StashKey[CheckContext] = pytest.StashKey()
+"""What the case of the moment runs in."""
+_ERROR: pytest.StashKey[BaseException | None] = pytest.StashKey()
+_NAME = "grader-plain"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -32,128 +36,81 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if not config.pluginmanager.has_plugin("grader-checks"):
-        config.pluginmanager.register(PlainChecks(config), "grader-checks")
+    config.pluginmanager.register(PlainRun(config), _NAME)
 
 
-class Checks:
-    """Runs checks: each in a context, and once more in a fresh worker if it fails."""
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Make a check's fixtures if all are ours: pytest's way takes as long as many a check."""
+    if not _is_check(item):
+        return
+    if "request" in item._fixtureinfo.argnames:
+        return  # it can be asked for a fixture later, and only pytest gives the same one then
+    request, known = item._request, item._fixtureinfo.name2fixturedefs
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    names = [name for name in item.fixturenames if name not in {"request", *parameters}]
+    if all(name in FIXTURES and len(known[name]) == 1 for name in names):
+        item.funcargs["request"] = request
+        item.funcargs |= {name: FIXTURES[name](request) for name in names}
+        item.funcargs |= {
+            name: value
+            for name, value in parameters.items()
+            if known[name][-1].func is get_direct_param_fixture_func
+        }
+
+
+class PlainRun:
+    """Checks in a run of pytest's own: graded as anywhere, and reported as pytest's."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._gradings: Gradings | None = None
+        self._reports: list[pytest.TestReport] = []
+
+    @property
+    def gradings(self) -> Gradings:
+        """What is being graded, made when the first check asks for it."""
+        if self._gradings is None:
+            from grader.session.plain import Gradings
+
+            option: Callable[[str], Any] = self._config.getoption
+            submission = option("--submission")
+            if submission is not None:
+                submission = Path(self._config.invocation_params.dir, submission)
+            self._gradings = Gradings(submission, option("--grader-seed"))
+        return self._gradings
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        checks = [item for item in session.items if _is_check(item)]
+        if checks and not self._config.option.collectonly:
+            with _usage_errors():
+                self.gradings.expect(checks)
 
     def context_for(self, suite: Path) -> CheckContext:
-        raise NotImplementedError
-
-    def is_settled(self, item: pytest.Item) -> bool:
-        """Whether the check that ``item`` is a case of needs no further case."""
-        return False
-
-    def finished(self, item: pytest.Item, outcome: Outcome) -> None:
-        """Called once for each case of a check."""
+        """The context of whatever a suite's tests ask for."""
+        with _usage_errors():
+            return self.gradings.context_for(suite)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(
         self, item: pytest.Item, nextitem: pytest.Item | None
     ) -> bool | None:
-        if declared_check(getattr(item, "function", None)) is None:
+        if not _is_check(item):
             return None
-        if self.is_settled(item):
-            return True
-        outcome, context = self._attempt(item, nextitem)
-        if context.can_retry(outcome):
-            context.discard()
-            outcome, context = self._attempt(item, nextitem)
-            outcome.state_dependent = outcome.passed
-        self.finished(item, outcome)
-        return True
 
-    def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        """Make a check's fixtures if all are ours: pytest's way takes as long as many a check."""
-        if declared_check(getattr(item, "function", None)) is None:
-            return
-        assert isinstance(item, pytest.Function)
-        if "request" in item._fixtureinfo.argnames:
-            return  # it can be asked for a fixture later, and only pytest gives the same one then
-        request, known = item._request, item._fixtureinfo.name2fixturedefs
-        parameters = item.callspec.params if hasattr(item, "callspec") else {}
-        names = [name for name in item.fixturenames if name not in {"request", *parameters}]
-        if all(name in FIXTURES and len(known[name]) == 1 for name in names):
-            item.funcargs["request"] = request
-            item.funcargs |= {name: FIXTURES[name](request) for name in names}
+        def run(item: pytest.Function) -> BaseException | None:
+            item.stash[_ERROR] = None
+            self._reports = runtestprotocol(item, log=False, nextitem=nextitem)
+            return item.stash[_ERROR]
 
-    def run(self, item: pytest.Item, nextitem: pytest.Item | None) -> BaseException | None:
-        """Set the check up, call it and tear it down; what it raised."""
-        raise NotImplementedError
-
-    def _attempt(
-        self, item: pytest.Item, nextitem: pytest.Item | None
-    ) -> tuple[Outcome, CheckContext]:
-        """Run the check, and again where what was written into its inputs may have decided it."""
-        outcome, context = self._run_once(item, nextitem)
-        if context.has_spoilt(outcome):
-            with context.inputs_closed():
-                outcome, context = self._run_once(item, nextitem)
-        return outcome, context
-
-    def _run_once(
-        self, item: pytest.Item, nextitem: pytest.Item | None
-    ) -> tuple[Outcome, CheckContext]:
-        from grader.wire.errors import WorkerLost
-
-        context = self.context_for(item.path)
-        module = getattr(item, "module", None)
-        if module is not None:
-            context.constants.keep(module)
-        started = time.perf_counter()
-        raised = self.run(item, nextitem)
-        error = context.attribute(raised)
-        context.constants.restore()
-        outcome = context.outcome_of(error)
-        _let_go(raised)
-        outcome.output, outcome.truncated = context.take_output()
-        outcome.evidence = context.take_evidence()
-        outcome.exports = context.take_called()
-        if isinstance(error, WorkerLost):
-            context.discard()
-        outcome.seconds = time.perf_counter() - started
-        return outcome, context
-
-
-class PlainChecks(Checks):
-    """Contexts as the command line of pytest asks for them."""
-
-    def __init__(self, config: pytest.Config) -> None:
-        self._config = config
-        self._contexts: Contexts | None = None
-        self._reports: list[pytest.TestReport] = []
-
-    def context_for(self, suite: Path) -> CheckContext:
-        from grader.course.model import CourseError, NotGradable
-        from grader.session.checks.context import Contexts
-
-        if self._contexts is None:
-            option: Callable[[str], Any] = self._config.getoption
-            submission = option("--submission")
-            if submission is not None:
-                submission = Path(self._config.invocation_params.dir, submission)
-            self._contexts = Contexts(submission, option("--grader-seed"))
-        try:
-            return self._contexts.for_suite(suite)
-        except (CourseError, NotGradable) as error:
-            raise pytest.UsageError(str(error)) from None
-
-    def run(self, item: pytest.Item, nextitem: pytest.Item | None) -> BaseException | None:
-        item.stash[_ERROR] = None
-        self._reports = runtestprotocol(item, log=False, nextitem=nextitem)
-        return item.stash[_ERROR]
-
-    def finished(self, item: pytest.Item, outcome: Outcome) -> None:
-        """Report the last attempt as pytest would have, and with it the outcome."""
-        from grader.session.checks.outcomes import as_property
-
+        with _usage_errors():
+            outcome = self.gradings.run(item, run)
         item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-        self._reports[-1].user_properties.append(("outcome", as_property(outcome)))
+        self._reports[-1].user_properties.append(("outcome", outcome))
         for report in self._reports:
             item.ihook.pytest_runtest_logreport(report=report)
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        return True
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(
@@ -166,17 +123,36 @@ class PlainChecks(Checks):
             _make_visible(report.longrepr)
         return report
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self) -> None:
+        """Diagnose, if anybody is going to read it, while fixtures can still be made."""
+        if self._gradings is not None and getattr(self._config.option, "json_report", False):
+            self._gradings.report()
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_json_modifyreport(self, json_report: dict[str, Any]) -> None:
+        """Put what the grader alone knows into the document of pytest-json-report."""
+        if self._gradings is not None:
+            self._gradings.add_to(json_report)
+
     def pytest_unconfigure(self) -> None:
-        if self._contexts is not None:
-            with self._contexts:
-                pass
+        if self._gradings is not None:
+            self._gradings.close()
 
 
-def _let_go(error: BaseException | None) -> None:
-    """Free what the frames of an error hold: pytest keeps errors in cycles, and nobody collects."""
-    while error is not None:
-        error.__traceback__ = None
-        error = error.__cause__ or error.__context__
+def _is_check(item: pytest.Item) -> TypeGuard[pytest.Function]:
+    return declared_check(getattr(item, "function", None)) is not None
+
+
+@contextlib.contextmanager
+def _usage_errors() -> Iterator[None]:
+    """Say in a sentence what cannot be graded."""
+    from grader.course.model import CourseError, NotGradable
+
+    try:
+        yield
+    except (CourseError, NotGradable) as error:
+        raise pytest.UsageError(str(error)) from None
 
 
 def _make_visible(failure: Any) -> None:
@@ -197,9 +173,12 @@ def _make_visible(failure: Any) -> None:
 
 
 def _context(request: pytest.FixtureRequest) -> CheckContext:
-    checks = request.config.pluginmanager.get_plugin("grader-checks")
-    assert isinstance(checks, Checks)
-    return checks.context_for(request.path)
+    config = request.config
+    if _is_check(request.node):
+        return config.stash[CONTEXT]
+    plain: PlainRun | None = config.pluginmanager.get_plugin(_NAME)
+    assert plain is not None
+    return plain.context_for(request.path)
 
 
 def _draw(request: pytest.FixtureRequest) -> Draw:

@@ -16,9 +16,10 @@ import msgspec
 from grader.course.model import Assignment
 from grader.diagnosis.catalogue import Catalogue, Fault
 from grader.report.model import Diagnosis, Status
-from grader.session.checks.cases import FIXTURES, Case, SourceContext, run_case
+from grader.session.checks.cases import Case, run_case
 from grader.session.checks.declaring import Check
 from grader.session.checks.outcomes import Outcome
+from grader.session.checks.source import SourceContext
 
 _SLOW = ("device", "training")
 """Families that take seconds: the first operation on the device of shapes imports half of torch."""
@@ -69,7 +70,7 @@ def with_consequences(
     together = context(*faults) if len(faults) > 1 else None
     explained: dict[str, list[Failure]] = {fault.slug: [] for fault in faults}
     for failure in failures:
-        if time.process_time() > deadline or not _can_run(failure):
+        if time.process_time() > deadline or failure.check.family in _SLOW:
             fault = next((fault for fault in faults if failure.check.family in fault.fails), None)
         else:
             fault = _fault(faults, failure, contexts, together, numbers=not complete)
@@ -125,11 +126,6 @@ def _fault(
     if together is None or not _alike(failure.outcome, _run(failure, together), numbers=numbers):
         return None
     return next(iter(failing or faults))
-
-
-def _can_run(failure: Failure) -> bool:
-    known = all(FIXTURES.issuperset(case.fixtures) for case in failure.cases)
-    return known and failure.check.family not in _SLOW
 
 
 def _run(failure: Failure, context: SourceContext) -> Outcome:
