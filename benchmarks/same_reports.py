@@ -5,8 +5,8 @@
     python benchmarks/same_reports.py compare before after --noise before-again
 
 ``record`` grades the submissions, the accepted variants and the attacks of the checkout it lies in,
-by ``grade batch`` and with one seed. ``compare`` names every field in which two records differ, but
-for times and digests; what differs between two records of the same version is noise, and counted.
+by ``grade batch`` and with one seed. ``compare`` names every field in which two records of the same
+assignments differ, but for times, digests and tracebacks; what differs between two records of the same version is noise, and counted.
 """
 
 from __future__ import annotations
@@ -31,8 +31,10 @@ check_seconds = 6.0
 submission_seconds = 60.0
 memory_bytes = 335544320
 """
-OF_THE_MOMENT = {"duration_s", "started_at", "suite_digest", "grader"}
-"""Keys whose values no two runs share."""
+OF_THE_MOMENT = {"duration_s", "started_at", "suite_digest", "digest", "grader"}
+"""Keys whose values no two runs share: attacks are told where their targets lie."""
+TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n.*\n(?=\S)", re.DOTALL)
+"""Lines of pytest's and of the grader's own, which move with every change."""
 NUMBERS = re.compile(r"0x[0-9a-f]+|\b\d+(\.\d+)? (s|ms|seconds)\b|/tmp/\S+|pid \d+|address\S* \S+")
 PLACES = """
 COURSE, NEIGHBOUR, FOLDER = "/nowhere/course", "/nowhere/attention.py", "/nowhere/open"
@@ -116,6 +118,8 @@ def _arm(student: Path, assignment: str) -> None:
 
 def compare(before: Path, after: Path, noise: Path | None) -> int:
     first, second = _read(before), _read(after)
+    shared = {name.split("/")[0] for name in first} & {name.split("/")[0] for name in second}
+    first, second = (_only(shared, one) for one in (first, second))
     noisy = _differences(first, _read(noise)) if noise else {}
     found = _differences(first, second)
     new = {
@@ -144,6 +148,10 @@ def _read(folder: Path) -> dict[str, dict[str, Any]]:
     }
 
 
+def _only(assignments: set[str], read: dict[str, Any]) -> dict[str, Any]:
+    return {name: fields for name, fields in read.items() if name.split("/")[0] in assignments}
+
+
 def _fields(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict):
         for key, item in value.items():
@@ -154,7 +162,12 @@ def _fields(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
             name = item.get("id", number) if isinstance(item, dict) else number
             yield from _fields(item, f"{place}[{name}]")
     else:
-        yield place, NUMBERS.sub("...", value) if isinstance(value, str) else value
+        yield place, _settled(value) if isinstance(value, str) else value
+
+
+def _settled(text: str) -> str:
+    """A text without what no two runs share."""
+    return NUMBERS.sub("...", TRACEBACK.sub("Traceback: ", text))
 
 
 def _differences(

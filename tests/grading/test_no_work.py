@@ -11,10 +11,11 @@ import pytest
 
 from grader.report.model import Status
 from grader.report.text import plain
+from grader.session.checks.evidence import demonstrations
 from grader.session.checks.scoring import FOR_NOTHING
 from grader.session.checks.source import SourceContext
+from grader.session.diagnosis.diagnosing import Prober
 from grader.session.diagnosis.working import Work, Workings
-from grader.session.run import Common
 
 from ..suites import ASSIGNMENTS, ROOT, suites_of
 from .lazy import FILLS, idle_source
@@ -45,7 +46,9 @@ ECHOES = {
 
 @cache
 def workings_of(name: str) -> Workings:
-    return Common(ASSIGNMENTS[name], suites_of(name)).workings
+    suites = suites_of(name)
+    shown = [(one.title, run) for one, run in demonstrations(suites.public).items()]
+    return Workings(ASSIGNMENTS[name], [*Prober(suites.hidden).runs(), *shown], dict(shown))
 
 
 def idle(name: str, source: str) -> dict[str, Work]:

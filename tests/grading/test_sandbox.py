@@ -9,6 +9,8 @@ import msgspec
 import pytest
 
 from grader.cli.main import run
+from grader.course.loading import load_course
+from grader.course.model import CourseError
 from grader.jobs.client import GradingError
 from grader.report.model import Report
 from grader.session.checks import context
@@ -154,8 +156,8 @@ class TestACourseAmongInstalledCode:
     def test_is_refused(self, grade, toys, hand_in, monkeypatch, tmp_path):
         readable = context.Readable(files=[str(tmp_path / "course")], names=[])
         monkeypatch.setattr(context, "_readable", lambda: readable)
-        assignment = context.load_course(toys).assignments["scale"]
-        with pytest.raises(context.CourseError, match="every submission may read"):
+        assignment = load_course(toys).assignments["scale"]
+        with pytest.raises(CourseError, match="every submission may read"):
             context.submission_context(
                 hand_in(RIGHT, "scale.py"), assignment, tmp_path / "staged", None, seed=1
             )

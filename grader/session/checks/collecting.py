@@ -131,7 +131,7 @@ def _session(arguments: list[str], printed: io.StringIO) -> Iterator[pytest.Sess
         try:
             yield session
         finally:
-            code = pytest.ExitCode.INTERRUPTED if session.testsfailed else pytest.ExitCode.OK
+            code = pytest.ExitCode.TESTS_FAILED if session.testsfailed else pytest.ExitCode.OK
             with _quiet(printed):
                 config.hook.pytest_sessionfinish(session=session, exitstatus=code)
     finally:
