@@ -5,8 +5,6 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from grader.owntests.client import Measured
-
 from ..toy import FILES
 
 MARKER = "canary_5e1c"
@@ -259,7 +257,7 @@ def test_only_what_right_answers_made_a_test_say_is_shown(hand_in):
         "def test_a(x):\n    assert scale(torch.ones(1)) == 4, f'it is {scale(torch.ones(1))}'\n"
     )
     assert found.caught == 2
-    shown = msgspec.json.encode(Measured(result=found.for_student())).decode()
+    shown = msgspec.json.encode(found.for_student()).decode()
     assert "value" not in shown.replace('"family":"values"', "").replace("wrong numbers", "")
     assert "doubled" not in shown
     assert "Twice is enough" not in shown
