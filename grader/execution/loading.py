@@ -178,15 +178,6 @@ def _globals_of(table: symtable.SymbolTable) -> Iterator[str]:
         yield from _globals_of(child)
 
 
-def defined_names(source: str) -> list[str]:
-    """Names of the functions and classes at the top of ``source``."""
-    return [
-        node.name
-        for node in ast.parse(source).body
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-    ]
-
-
 def defined_elsewhere(source: str, names: Collection[str]) -> dict[str, str]:
     """Where functions and classes of these names are defined, but not for others to use.
 
