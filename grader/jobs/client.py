@@ -149,11 +149,6 @@ class GradingProcess:
                 return event, blob
             on_progress(event)
 
-    @property
-    def usable(self) -> bool:
-        """Whether no answer is left unread, as far as this side knows."""
-        return not self._unread
-
     def kill(self) -> None:
         """End the process, from any thread; whoever waits for a report gets a GradingError."""
         self._process.kill()
