@@ -15,7 +15,7 @@ import types
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 
@@ -43,6 +43,7 @@ from grader.wire.messages import (
     ForbiddenUse,
     Frame,
     Gradients,
+    Handle,
     Inspect,
     Inspected,
     Load,
@@ -58,7 +59,7 @@ from grader.wire.messages import (
     Unusable,
 )
 from grader.wire.tensors import DTYPES, Packer, Unsendable, raw_bytes, unpack
-from grader.wire.values import ObjectTable, Outgoing, incoming, sendable
+from grader.wire.values import ObjectTable, Outgoing, decode, sendable
 
 MAX_MESSAGE_TEXT = 4000
 KEPT_GRAPHS = 64
@@ -218,8 +219,8 @@ class Executor:
                 tensor.requires_grad_()
         for assigned in request.assigned:
             self._assign(assigned, tensors)
-        arguments = [incoming(value, tensors, self._objects) for value in request.arguments]
-        options = {k: incoming(v, tensors, self._objects) for k, v in request.options.items()}
+        arguments = [decode(value, tensors, self._held) for value in request.arguments]
+        options = {name: decode(v, tensors, self._held) for name, v in request.options.items()}
         whole, target = self._target(request)
         to_bind = target.forward if isinstance(target, torch.nn.Module) else target
         arguments, options = bind(to_bind, request.signature, arguments, options)
@@ -252,6 +253,9 @@ class Executor:
             tensors=outgoing.packer.specs,
         )
         return reply, outgoing.packer.blob
+
+    def _held(self, handle: Handle, items: object) -> Any:
+        return self._objects[handle.id]
 
     def _target(self, request: Call) -> tuple[Any, Any]:
         """What holds the parameters of a call, and what is called: mostly the same."""
@@ -392,18 +396,12 @@ class Executor:
         return None
 
 
-class _Call:
+class _Call(NamedTuple):
     """What a later backward pass needs of a call."""
 
-    def __init__(
-        self,
-        inputs: dict[int, torch.Tensor],
-        outputs: list[torch.Tensor],
-        owner: torch.nn.Module | None,
-    ) -> None:
-        self.inputs = inputs
-        self.outputs = outputs
-        self.owner = owner
+    inputs: dict[int, torch.Tensor]
+    outputs: list[torch.Tensor]
+    owner: torch.nn.Module | None
 
 
 def _kind(thing: Any) -> str:
