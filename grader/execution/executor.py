@@ -28,6 +28,7 @@ from grader.execution.stubs import stubs
 from grader.execution.training import fit
 from grader.execution.weights import WrongWeights, describe_module, read_numbers, set_by_name
 from grader.wire.budget import REPLY_NUMBERS
+from grader.wire.commands import Done
 from grader.wire.messages import (
     Analyse,
     Analysed,
@@ -37,7 +38,6 @@ from grader.wire.messages import (
     BeginCheck,
     Call,
     Convert,
-    Done,
     Examine,
     Examined,
     ForbiddenUse,

@@ -202,7 +202,7 @@ NOTHING_GAINED = {
     "sends rubbish": "def test_a():\n    scale._transport._sock.sendall(b'rubbish' * 1000)\n"
     "    time.sleep(60)\n",
     "answers in the component's place": "from grader.owntests.messages import Answer\n"
-    "from grader.wire import frames\nfrom grader.wire.messages import Done\n"
+    "from grader.wire import frames\nfrom grader.wire.commands import Done\n"
     "def test_a():\n    frames.send(scale._transport._sock, Done())\n    time.sleep(60)\n",
     "closes the socket": "def test_a():\n    os.close(3)\n",
     "loops": "def test_a():\n    while True:\n        pass\n",

@@ -5,7 +5,7 @@ import torch
 
 from grader.session.checks.assertions import assert_not_forbidden
 from grader.session.errors import CheckFailure, MissingExport, StudentError
-from grader.wire.messages import Done
+from grader.wire.commands import Done
 
 ATTENTION = "torch.nn.functional.scaled_dot_product_attention"
 LAYER = "torch.nn.MultiheadAttention"

@@ -31,7 +31,7 @@ from grader.session.student.file_words import (
     why_definitions_alone,
 )
 from grader.wire.budget import Budget
-from grader.wire.commands import Confinement, Layer
+from grader.wire.commands import Confinement, FromWorker, Layer, Ready
 from grader.wire.errors import WorkerLost
 from grader.wire.messages import (
     Analyse,
@@ -40,11 +40,9 @@ from grader.wire.messages import (
     Examine,
     Examined,
     ForbiddenUse,
-    FromWorker,
     Load,
     Loaded,
     Raised,
-    Ready,
     Request,
     Stub,
     Unusable,
