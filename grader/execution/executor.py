@@ -27,7 +27,7 @@ from grader.execution.statelessness import is_stateless
 from grader.execution.stubs import stubs
 from grader.execution.training import fit
 from grader.execution.weights import WrongWeights, describe_module, read_numbers, set_by_name
-from grader.wire.budget import REPLY_NUMBERS
+from grader.wire.budget import MAX_MESSAGE_TEXT, REPLY_NUMBERS
 from grader.wire.commands import Done
 from grader.wire.messages import (
     Analyse,
@@ -61,7 +61,6 @@ from grader.wire.messages import (
 from grader.wire.tensors import DTYPES, Packer, Unsendable, raw_bytes, unpack
 from grader.wire.values import ObjectTable, Outgoing, decode, sendable
 
-MAX_MESSAGE_TEXT = 4000
 KEPT_GRAPHS = 64
 _BUILTIN_ERRORS = {
     thing
@@ -158,7 +157,7 @@ class Executor:
             )
         except (MemoryError, RecursionError, ValueError, SyntaxError) as error:
             if isinstance(error, SyntaxError) or self._student_frame(error) is None:
-                return self._refused(error, request.path), b""
+                return loading.refused(error, Path(request.path)), b""
             raise
         self._module = module
         changed = [] if self._settings is None else self._settings.restore()
@@ -191,7 +190,7 @@ class Executor:
                 uses = {use.line: use for use in find_forbidden(source, request.forbidden)} | uses
             return Analysed(uses=[uses[line] for line in sorted(uses)]), b""
         except (MemoryError, RecursionError, ValueError, SyntaxError) as error:
-            return self._refused(error, request.path), b""
+            return loading.refused(error, Path(request.path)), b""
 
     def _examine(self, request: Examine, blob: bytes) -> tuple[Reply, bytes]:
         return Examined(is_stateless=is_stateless(Path(request.path).read_text("utf-8"))), b""
@@ -365,25 +364,6 @@ class Executor:
             bases=[t.__name__ for t in type(error).__mro__ if t in _BUILTIN_ERRORS],
             message=sendable(message),
             frame=self._student_frame(error),
-        )
-
-    def _refused(self, error: BaseException, path: str) -> Raised:
-        """The compiler refused the source: a syntax error, or nesting too deep to parse."""
-        frame = None
-        message = str(error)
-        if isinstance(error, SyntaxError):
-            message = error.msg
-            if error.lineno is not None:
-                text = (error.text or "").strip()[:200]
-                frame = Frame(file=Path(path).name, line=error.lineno, text=sendable(text))
-        elif isinstance(error, MemoryError | RecursionError):
-            message = "the source is nested too deeply to be compiled"
-        return Raised(
-            kind="syntax",
-            type=sendable(str(type(error).__name__)),
-            bases=["SyntaxError"],
-            message=message[:MAX_MESSAGE_TEXT],
-            frame=frame,
         )
 
     def _student_frame(self, error: BaseException) -> Frame | None:

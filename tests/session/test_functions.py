@@ -390,8 +390,8 @@ class TestForbiddenUses:
     def test_what_ran_is_told_in_words_of_ours(self, hand_in):
         hand_in("def f(x): return x", forbidden=[ATTENTION, LAYER], f={})
         process = hand_in.last.process
-        process._note(Done(tripped={ATTENTION: "<b>whatever</b>", "torch.other": LAYER}))
-        process._note(Done(tripped={LAYER: "torch.nn.TransformerEncoder"}))
+        process._noted.note(Done(tripped={ATTENTION: "<b>whatever</b>", "torch.other": LAYER}))
+        process._noted.note(Done(tripped={LAYER: "torch.nn.TransformerEncoder"}))
         first, second = hand_in.last.forbidden_uses
         assert (first.name, first.by) == (ATTENTION, "")
         assert (second.name, second.by) == (LAYER, "torch.nn.TransformerEncoder")
