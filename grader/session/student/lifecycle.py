@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import time
 from collections.abc import Iterator
 from functools import cached_property
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias, TypeVar
 
 from grader.course.model import Assignment, Limits
+from grader.diagnosis.torch_words import without_sizes
 from grader.execution import families
 from grader.execution.torch_without_dynamo import COMPILERS
 from grader.jobs.protocol import SandboxMode
@@ -283,7 +283,7 @@ class StudentProcess:
         """
         raised = student_error(raised).raised
         line = (raised.frame.file, raised.frame.line) if raised.frame else ()
-        same = raised.kind, raised.type, line, re.sub("[0-9]+", "#", raised.message)
+        same = raised.kind, raised.type, line, without_sizes(raised.message)
         if same not in self._met and len(self._met) < MOST_ERRORS:
             self._met.add(same)
             self.raised_in_public.append(raised)
