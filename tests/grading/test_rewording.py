@@ -77,6 +77,7 @@ def test_in_other_words_the_verdict_is_the_same(id, source, idle, monkeypatch):
     "name",
     [
         "attention/wrong/no_scale.py",
+        "attention/wrong/changes_query.py",
         "masks/seeds/additive.py",
         "gqa/seeds/mask_of_items_not_lifted.py",
         "gqa/seeds/kv_width_over_groups.py",
