@@ -6,8 +6,7 @@ and nothing that could carry such an input out.
 
 from __future__ import annotations
 
-import re
-
+from grader.diagnosis.torch_words import without_sizes
 from grader.execution import families
 from grader.execution.torch_without_dynamo import COMPILERS
 from grader.session.errors import student_error
@@ -62,7 +61,7 @@ class Noted:
         """
         raised = student_error(raised).raised
         line = (raised.frame.file, raised.frame.line) if raised.frame else ()
-        same = raised.kind, raised.type, line, re.sub("[0-9]+", "#", raised.message)
+        same = raised.kind, raised.type, line, without_sizes(raised.message)
         if same not in self._met and len(self._met) < MOST_ERRORS:
             self._met.add(same)
             self.raised_in_public.append(raised)
