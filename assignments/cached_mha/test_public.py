@@ -154,7 +154,7 @@ def show_rope(student):
     return {"output": module(WIDE_TOKENS, causal=True)}
 
 
-@demonstration("which inputs the gradient reaches")
+@demonstration("which inputs the gradient reaches", shows="reach")
 def show_gradients(student):
     module = attention(student, embed_dim=4, num_heads=2)
     return gradient_reach(lambda tokens: module(tokens, causal=True), tokens=WIDE_TOKENS)

@@ -104,7 +104,7 @@ def show_rate_one(student):
     return {"output": attention(QUERY, KEYS, VALUES)}
 
 
-@demonstration("which inputs the gradient reaches")
+@demonstration("which inputs the gradient reaches", shows="reach")
 def show_gradients(student):
     attention = student.MaskedScaledDotProductAttention(dropout=0.5).eval()
     return gradient_reach(attention, query=THREE_QUERIES, key=FOUR_KEYS, value=FOUR_VALUES)

@@ -141,6 +141,6 @@ def show_mask_of_each_item(student):
     return {"output": example(student)(both, mask=masks)}
 
 
-@demonstration("which inputs the gradient reaches")
+@demonstration("which inputs the gradient reaches", shows="reach")
 def show_gradients(student):
     return gradient_reach(example(student), tokens=TOKENS)

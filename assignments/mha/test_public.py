@@ -151,7 +151,7 @@ def show_a_query_without_keys(student):
     return {"ValueError raised": torch.tensor([0.0])}
 
 
-@demonstration("which inputs the gradient reaches")
+@demonstration("which inputs the gradient reaches", shows="reach")
 def show_gradients(student):
     def output(query, key, value):
         return attention(student)(query, key, value)[0]

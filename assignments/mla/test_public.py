@@ -117,7 +117,7 @@ def show_mask_of_each_item(student):
     return {"output": output}
 
 
-@demonstration("which inputs the gradient reaches")
+@demonstration("which inputs the gradient reaches", shows="reach")
 def show_gradients(student):
     layer = example(student)
     return gradient_reach(lambda tokens: layer(tokens)[0], tokens=TOKENS)

@@ -233,6 +233,6 @@ def show_mask(student):
     return {"output": two_heads_module(student)(four_tokens(), mask=FOUR_MASK.clone())}
 
 
-@demonstration("which inputs the gradient reaches")
+@demonstration("which inputs the gradient reaches", shows="reach")
 def show_gradients(student):
     return gradient_reach(two_heads_module(student), tokens=four_tokens())

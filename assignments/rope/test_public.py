@@ -91,6 +91,6 @@ def show_positions(student):
     return {"output": student.RotaryEmbedding(base=BASE)(counting_vectors(), positions=positions)}
 
 
-@demonstration("which inputs the gradient reaches")
+@demonstration("which inputs the gradient reaches", shows="reach")
 def show_gradients(student):
     return gradient_reach(student.RotaryEmbedding(base=BASE), x=four_equal_vectors())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from enum import StrEnum
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
@@ -98,6 +98,12 @@ class Location(msgspec.Struct, frozen=True, kw_only=True):
     text: str = ""
 
 
+Shown: TypeAlias = Literal["", "weights", "mask", "moves", "reach"]
+"""What a matrix is: attention weights or a mask, of queries by keys; which logits move when a token
+is changed; which outputs a gradient leads back from to which inputs. Or else nothing in particular.
+"""
+
+
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """What the student's code gives beside what is expected, on the handout's own inputs.
 
@@ -117,6 +123,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     kind: Literal["numbers", "curve"] = "numbers"
     """Of a curve ``yours`` is one number a step, ``expected`` the level it comes down to, or null.
     """
+    shows: Shown = ""
+    """How its pictures are labelled; the name is for people."""
 
     def __post_init__(self) -> None:
         msgspec.structs.force_setattr(self, "yours", _plain(self.yours))

@@ -102,7 +102,7 @@ def say_evidence(page: Page, evidence: Evidence, *, indent: int) -> None:
     if evidence.kind == "curve":
         page.say(_curve(evidence), indent=indent)
         return
-    weights = evidence.name.partition(" ")[0].strip(",") == "weights"
+    weights = evidence.shows == "weights"
     axes = " (a row for each query, a column for each key)" if weights else ""
     caption = f'On the handout\'s example "{evidence.demonstration}", {evidence.name}{axes}:'
     page.say(safe.escape(caption), indent=indent)

@@ -95,6 +95,7 @@ def softmax_over_queries() -> Report:
                     Evidence(
                         demonstration="Two keys",
                         name="weights",
+                        shows="weights",
                         yours=[[1.0, 0.25], [0.0, 0.75]],
                         expected=[[0.67, 0.33], [0.5, 0.5]],
                     )
@@ -153,7 +154,8 @@ def not_gradable() -> Report:
 def hostile() -> Report:
     """A report in which every string is one that a student should not get away with."""
     data = msgspec.to_builtins(softmax_over_queries())
-    kept = {"type", "status", "visibility", "audience", "level", "because", "id", "kind"}
+    kept = {"type", "status", "visibility", "audience", "level", "because", "id"}
+    kept |= {"kind", "shows"}
 
     def spoil(value: Any, key: str = "") -> Any:
         if isinstance(value, dict):
@@ -165,7 +167,13 @@ def hostile() -> Report:
     spoilt = msgspec.convert(spoil(data), type=Report)
     texts = [Evidence(demonstration=HOSTILE, name=HOSTILE, yours=HOSTILE, expected=[[HOSTILE]])]
     cells = [
-        Evidence(demonstration=HOSTILE, name="weights", yours=[[HOSTILE, 1.0]], expected=[[1, 2]])
+        Evidence(
+            demonstration=HOSTILE,
+            name="weights",
+            shows="weights",
+            yours=[[HOSTILE, 1.0]],
+            expected=[[1, 2]],
+        )
     ]
     curves = [
         Evidence(

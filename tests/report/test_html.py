@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 import pytest
@@ -16,6 +17,7 @@ from grader.report.model import (
     Evidence,
     Output,
     Report,
+    Shown,
     Status,
 )
 
@@ -49,7 +51,8 @@ def failing(*evidence: Evidence, **changes) -> Report:
 
 
 def weights(yours, expected, name="weights") -> Evidence:
-    return Evidence(demonstration="three", name=name, yours=yours, expected=expected)
+    shows = name.split(" ")[0] if name.split(" ")[0] in get_args(Shown) else ""
+    return Evidence(demonstration="three", name=name, yours=yours, expected=expected, shows=shows)
 
 
 def test_every_kind_of_report_is_quiet_and_fits_a_phone(chromium, page):
@@ -194,7 +197,7 @@ def test_a_training_is_drawn_against_its_floor(chromium, page):
 
 def test_what_others_wrote_stays_text(chromium, page):
     data = msgspec.to_builtins(samples.hostile())
-    kept = {"type", "status", "visibility", "audience", "level", "because", "kind"}
+    kept = {"type", "status", "visibility", "audience", "level", "because", "kind", "shows"}
 
     def spoil(value, key=""):
         if isinstance(value, dict):

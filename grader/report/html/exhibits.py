@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -15,7 +14,7 @@ from grader.report.html.curves import Level, Line, chart
 from grader.report.html.drawing import number
 from grader.report.html.heatmap import Axes, Cell, heatmap, is_one
 from grader.report.matrix import Rows, first_difference, shape_of
-from grader.report.model import Evidence
+from grader.report.model import Evidence, Shown
 
 _MOST_TILES = 24
 _MOST_TEXT = 400
@@ -24,13 +23,12 @@ _LONG = 12
 _HUGE = 1e30
 _NONE = 1e-6
 
-_AXES = {
+_AXES: dict[Shown, Axes] = {
     "weights": Axes("queries", "keys", "q", "k"),
     "mask": Axes("queries", "keys", "q", "k"),
     "moves": Axes("logits after", "token that is changed", "", ""),
     "reach": Axes("outputs", "inputs", "", ""),
 }
-"""By the first word of a result's name; what is not among them has rows and columns."""
 _PLAIN_AXES = Axes("rows", "columns", "", "")
 
 
@@ -71,6 +69,7 @@ def exhibit(evidence: Evidence) -> Exhibit:
         evidence.demonstration,
         evidence.name,
         evidence.kind,
+        evidence.shows,
         json.dumps(evidence.yours),
         json.dumps(evidence.expected),
     )
@@ -78,7 +77,12 @@ def exhibit(evidence: Evidence) -> Exhibit:
 
 @lru_cache(maxsize=1024)
 def _drawn(
-    demonstration: str, name: str, kind: str, yours_json: str, expected_json: str
+    demonstration: str,
+    name: str,
+    kind: str,
+    shows: Shown,
+    yours_json: str,
+    expected_json: str,
 ) -> Exhibit:
     yours, expected = json.loads(yours_json), json.loads(expected_json)
     if kind == "curve":
@@ -90,14 +94,13 @@ def _drawn(
     note, left, right = first_difference(yours, expected, mine, theirs)
     if mine == theirs and len(left) >= _LONG and _is_numbers(right):
         return _over_positions(caption, note, left, right)
-    first_word = re.split(r"\W", name, maxsplit=1)[0]
-    return _matrices(first_word, caption, note, left, right, comparable=mine == theirs)
+    return _matrices(shows, caption, note, left, right, comparable=mine == theirs)
 
 
 def _matrices(
-    name: str, caption: str, note: str, yours: Rows, expected: Rows, *, comparable: bool
+    shows: Shown, caption: str, note: str, yours: Rows, expected: Rows, *, comparable: bool
 ) -> Exhibit:
-    axes = _AXES.get(name, _PLAIN_AXES)
+    axes = _AXES.get(shows, _PLAIN_AXES)
     wrong = _cells(yours, expected, lambda a, b: a != b) if comparable else frozenset()
     tables = [
         Table("Yours", axes, [[number(value) for value in row] for row in yours], wrong),
@@ -109,9 +112,9 @@ def _matrices(
         return Exhibit(caption, note, tables=tables)
     # Weights, masks and what is reached have one scale in every picture; of the rest each has
     # the one that its numbers need.
-    known = name in _AXES
+    known = shows in _AXES
     full = max(1.0 if known else _NONE, *numbers)
-    sums = name == "weights"
+    sums = shows == "weights"
     leaks = _cells(yours, expected, _leaks) if known and comparable else frozenset()
     exhibit = Exhibit(caption, note, tables=tables, telling=bool(leaks))
     says = f"{len(yours)} {axes.rows} by {len(yours[0])} {axes.columns}"
@@ -121,7 +124,7 @@ def _matrices(
         )
         exhibit.pictures.append(Picture(label, drawing))
     exhibit.said.extend(_words(axes, yours, leaks, sums=sums))
-    if name == "reach" and comparable:
+    if shows == "reach" and comparable:
         cut = _cells(yours, expected, lambda a, b: a == 0 and b != 0)
         paths = sum(value != 0 for row in expected for value in row)
         exhibit.said.append(f"{len(cut)} of the {paths} ways back for the gradient are cut.")

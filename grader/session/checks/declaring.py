@@ -6,11 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from grader.course.families import depth
+from grader.report.model import Shown
 
 F = TypeVar("F", bound=Callable[..., Any])
 _CHECK = "__grader_check__"
 _DEMONSTRATION = "__grader_demonstration__"
 _PROBE = "__grader_probe__"
+_BY_NAME: dict[str, Shown] = {"weights": "weights", "mask": "mask", "moves": "moves"}
 
 
 class Check(NamedTuple):
@@ -29,6 +31,12 @@ class Demonstration(NamedTuple):
     title: str
     about: frozenset[str]
     """Families of checks whose failures it shows better than other examples do."""
+    shows: Shown
+    """What all of its results are; empty where each result's name says that."""
+
+    def kind_of(self, result: str) -> Shown:
+        """What one of its results is."""
+        return self.shows or _BY_NAME.get(result, "")
 
 
 def check(
@@ -53,19 +61,22 @@ def check(
     return mark
 
 
-def demonstration(title: str, *, about: Sequence[str] = ()) -> Callable[[F], F]:
+def demonstration(title: str, *, about: Sequence[str] = (), shows: Shown = "") -> Callable[[F], F]:
     """Declare a function of a public suite to be a demonstration.
 
     It takes a student and returns tensors by name, computed from inputs that anybody may see. Where
     a hidden check fails, the student is shown what their code gives here beside what is expected.
     ``about`` are families of checks whose failures it shows better than other demonstrations:
     ``("mask",)`` for one that passes a mask. Raises ValueError for an unknown family.
+
+    A result named ``weights``, ``mask`` or ``moves`` is drawn as one; ``shows`` says it of all
+    results, whatever their names.
     """
     for family in about:
         depth(family)
 
     def mark(function: F) -> F:
-        setattr(function, _DEMONSTRATION, Demonstration(title, frozenset(about)))
+        setattr(function, _DEMONSTRATION, Demonstration(title, frozenset(about), shows))
         return function
 
     return mark

@@ -42,7 +42,7 @@ def collect_exhibits(context: CheckContext, found: dict[Demonstration, Run]) -> 
     Code that does not end is not waited for twice: raises WorkerTimeout.
     """
     for demonstration, run in found.items():
-        yield Exhibit(demonstration, _differences(context, demonstration.title, run))
+        yield Exhibit(demonstration, _differences(context, demonstration, run))
         context.constants.restore()
 
 
@@ -54,7 +54,8 @@ def expected_results(context: CheckContext, run: Run) -> dict[str, torch.Tensor]
         raise GraderFault(f"the reference failed in a demonstration: {error}") from None
 
 
-def _differences(context: CheckContext, title: str, run: Run) -> list[Evidence]:
+def _differences(context: CheckContext, shown: Demonstration, run: Run) -> list[Evidence]:
+    title = shown.title
     context.begin(title)
     expected = expected_results(context, run)
     try:
@@ -79,6 +80,7 @@ def _differences(context: CheckContext, title: str, run: Run) -> list[Evidence]:
             name=name,
             yours=plain_numbers(yours[name]),
             expected=plain_numbers(wanted),
+            shows=shown.kind_of(name),
         )
         for name, wanted in expected.items()
         if not _same(yours[name], wanted)
