@@ -78,12 +78,27 @@ class SharedChecks:
     def __init_subclass__(cls, **options: Any) -> None:
         """Raises ValueError where ``differences`` name a check that nobody shares."""
         super().__init_subclass__(**options)
-        for id, difference in vars(cls).get("differences", {}).items():
-            name = f"test_{id}"
-            shared = getattr(cls, name, None)
-            if shared is None or name in vars(cls) or declared_check(shared) is None:
-                raise ValueError(f"{cls.__name__} differs in {id}, which is no check it inherits")
-            setattr(cls, name, None if difference is None else difference.of(shared))
+        differences = dict(vars(cls).get("differences", {}))
+        for name in _inherited(cls):
+            shared, id = getattr(cls, name), name.removeprefix("test_")
+            if id in differences:
+                difference = differences.pop(id)
+                setattr(cls, name, None if difference is None else difference.of(shared))
+            elif cls.__name__.startswith("Test"):
+                setattr(cls, name, shared)  # pytest would run what differs after all the others
+        if differences:
+            id = next(iter(differences))
+            raise ValueError(f"{cls.__name__} differs in {id}, which is no check it inherits")
+
+
+def _inherited(suite: type) -> list[str]:
+    """The names of the checks that a class has from others, in the order they are written."""
+    names = dict.fromkeys(name for one in reversed(suite.__mro__[1:]) for name in vars(one))
+    return [
+        name
+        for name in names
+        if name not in vars(suite) and declared_check(getattr(suite, name)) is not None
+    ]
 
 
 def probes(suite: types.ModuleType) -> Iterator[tuple[str, Callable[..., Any], Sizes]]:
