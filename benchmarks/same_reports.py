@@ -6,7 +6,8 @@
 
 ``record`` grades the submissions, the accepted variants and the attacks of the checkout it lies in,
 by ``grade batch`` and with one seed. ``compare`` names every field in which two records of the same
-assignments differ, but for times, digests and tracebacks; what differs between two records of the same version is noise, and counted.
+assignments differ, but for times, digests and tracebacks; what differs between two records of one
+version is noise, and counted.
 """
 
 from __future__ import annotations

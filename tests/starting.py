@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from grader.jobs import client
+from grader.processes import launching
 
 
 def start_with(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -19,4 +19,4 @@ def start_with(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
         words = [*command[:place], "-c", f"{program}\n{main}", *command[place + 2 :]]
         return popen(words, **options)
 
-    monkeypatch.setattr(client.subprocess, "Popen", start)
+    monkeypatch.setattr(launching.subprocess, "Popen", start)

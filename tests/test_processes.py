@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.jobs import client
 from grader.jobs.client import GradingProcess
 from grader.jobs.protocol import Job
+from grader.processes import launching
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = {
@@ -97,7 +97,7 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
 def _of_a_warm_process(folder: Path, file: Path) -> dict[str, set[str]]:
     with pytest.MonkeyPatch.context() as patch:
         start = [sys.executable, "-I", "-X", "utf8", "-c"]
-        patch.setattr(client, "interpreter", lambda module: [*start, program(module, folder)])
+        patch.setattr(launching, "interpreter", lambda module: [*start, program(module, folder)])
         process = GradingProcess()
     job = Job(submission=str(file), course=str(ROOT), assignment="attention", seed=1)
     with process:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from grader.report import safe
 
-BUG = "This is a bug in the grader, please report it with this line: "
+_BUG = "This is a bug in the grader, please report it with this line: "
 MOST_SHOWN = 300
 
 _MACHINE = {
@@ -33,4 +33,4 @@ def reported(error: Exception) -> str:
         at = max((at for at, part in enumerate(parts) if part == "grader"), default=len(parts) - 1)
         where = f" ({'/'.join(parts[at:])}, line {ours[-1].lineno})"
     said = f"{type(error).__name__}: {words}" if words else type(error).__name__
-    return f"{BUG}{said}{where}"
+    return f"{_BUG}{said}{where}"

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-import re
 import zoneinfo
-from datetime import UTC, datetime, tzinfo
-
-_MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:\.\d+)?\s*(\S*)")
+from datetime import UTC, datetime, time, tzinfo
 
 
 def moment(text: str) -> datetime | None:
-    """A date and time as platforms write it; without a time zone if it names none that is known."""
-    match = _MOMENT.fullmatch(text.strip())
-    if match is None:
-        return None
+    """A date and time as platforms write it; without a time zone if it names none.
+
+    That is as ISO 8601 has it, or with the time zone's offset or name after a space.
+    """
+    when, _, zone = text.strip().rpartition(" ")
     try:
-        found = datetime.fromisoformat(f"{match[1]}T{match[2]}")
-        return found.replace(tzinfo=_zone(match[3])) if match[3] else found
+        found = _iso(text.strip()) or _in_zone(when, zone)
     except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):
+        return None
+    return found.replace(microsecond=0)  # nobody is late by less than a second
+
+
+def _iso(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
         return None
 
 
@@ -29,11 +34,13 @@ def from_seconds(seconds: float) -> datetime | None:
         return None
 
 
-def _zone(name: str) -> tzinfo:
-    if name in ("Z", "UTC"):
-        return UTC
-    if re.fullmatch(r"[+-]\d\d:?\d\d", name):
-        zone = datetime.strptime(name, "%z").tzinfo
-        assert zone is not None
-        return zone
+def _in_zone(when: str, zone: str) -> datetime:
+    return datetime.fromisoformat(when.rstrip()).replace(tzinfo=_zone(zone))
+
+
+def _zone(name: str) -> tzinfo | None:
+    if name == "UTC":
+        return UTC  # which Windows knows too
+    if name[:1] in ("Z", "+", "-"):
+        return time.fromisoformat(f"00:00{name}").tzinfo
     return zoneinfo.ZoneInfo(name)

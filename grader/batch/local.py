@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from grader.batch.pool import SPARE_SECONDS, Lost
-from grader.jobs.client import GradingError, GradingProcess
+from grader.batch.pool import Lost
+from grader.jobs.client import GradingError
+from grader.jobs.kept import KeptProcess
 from grader.jobs.protocol import Job
 from grader.processes import cores
 from grader.report.model import Report
@@ -24,26 +25,20 @@ class LocalPool:
 
 
 class LocalGrader:
-    """A grading process that is started when it is needed, and again after it was lost."""
+    """A process of this machine's."""
 
     def __init__(self, *, isolate: bool = False) -> None:
-        self.isolate = isolate
-        self._process: GradingProcess | None = None
+        self._kept = KeptProcess(isolate=isolate)
 
     def grade(self, job: Job, *, submission_seconds: float, tries: int) -> Report:
         """Grade a job; raises as :class:`grader.batch.pool.Grader` says, Lost after one try."""
-        if self._process is None:
-            self._process = GradingProcess(isolate=self.isolate)
         try:
-            return self._process.grade(job, most_silent=submission_seconds + SPARE_SECONDS)
+            return self._kept.grade(job, submission_seconds=submission_seconds)
         except GradingError as error:
             if error.wrong_course or error.for_every_job:
                 raise
-            self.close()
             raise Lost(str(error)) from None
 
     def close(self) -> None:
         """End the process."""
-        if self._process is not None:
-            self._process.close()
-            self._process = None
+        self._kept.close()

@@ -34,6 +34,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     penalty: int = 0
     """Points that being late has cost."""
     message: str = ""
+    is_bug: bool = False
+    """Whether the grader itself is to blame, as the message says."""
     misconceptions: list[Misconception] = []
     crashed: bool = False
     """Whether the code crashed in a check."""
@@ -81,6 +83,8 @@ class Named(msgspec.Struct, frozen=True, kw_only=True):
     student: str
     assignment: str = ""
     message: str = ""
+    is_bug: bool = False
+    """Whether the grader itself is to blame, as the message says."""
 
 
 class Copies(msgspec.Struct, frozen=True, kw_only=True):

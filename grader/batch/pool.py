@@ -10,9 +10,6 @@ from typing import Protocol
 from grader.jobs.protocol import Job
 from grader.report.model import Report
 
-SPARE_SECONDS = 180.0
-"""What a grading process may be silent for, beyond what its limits allow the student's code."""
-
 
 class Lost(Exception):
     """What graded a submission ended, ``times`` times, before it was done; the text says how."""

@@ -21,6 +21,11 @@ REPORTS = "reports"
 SUMMARY = "summary.json"
 
 
+def report_files(folder: Path) -> list[Path]:
+    """The reports that a batch has kept in ``folder``, in order."""
+    return sorted((folder / REPORTS).glob("*/*.json"))
+
+
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """One student's report on one assignment."""
 
@@ -65,7 +70,7 @@ def read_graded(folder: Path) -> Graded:
     listed = [cells.get(row[0], row[0]) for row in list(csv.reader(io.StringIO(rows)))[1:] if row]
     by_file = {file_name(name): name for name in listed}
     entries, unreadable = [], []
-    for path in sorted((folder / REPORTS).glob("*/*.json")):
+    for path in report_files(folder):
         try:
             report = decode(path.read_bytes())
         except (ReportError, OSError) as error:

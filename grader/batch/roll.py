@@ -17,7 +17,7 @@ from grader.batch.errors import BatchError
 from grader.batch.model import Named, Result
 from grader.batch.naming import Known
 from grader.batch.plan import Plan, file_name
-from grader.batch.reading import REPORTS, read_graded
+from grader.batch.reading import read_graded, report_files
 from grader.batch.running import result_of
 from grader.batch.store import STATE, Store, read_report
 from grader.report import files
@@ -69,7 +69,7 @@ class Roll:
             members = _of_before(store.folder)
         self._members = {member.place: member for member in members}
         paths = {store.path(*place) for place in self._members}
-        for path in sorted((store.folder / REPORTS).glob("*/*.json")):
+        for path in report_files(store.folder):
             if path not in paths and (report := read_report(path)) is not None:
                 member = _behind(report, path.parent.name, path.stem, unquote(path.stem))
                 self._members[member.place] = member

@@ -103,7 +103,7 @@ class Runner:
     def _result_or_bug(self, task: Task, seat: Grader) -> Result:
         """What became of a task; whatever is raised over this one alone is this one's."""
         if task.bug:
-            return self._failed(task, task.bug)
+            return self._failed(task, task.bug, is_bug=True)
         try:
             return self._result(task, seat)
         except (BatchError, CourseError, GradingError):
@@ -112,9 +112,11 @@ class Runner:
             if is_of_machine(error):
                 raise
             seat.close()  # it may wait for the rest of what it was asked
-            return self._failed(task, reported(error))
+            return self._failed(task, reported(error), is_bug=True)
 
-    def _failed(self, task: Task, message: str, *, attempts: int = 1) -> Result:
+    def _failed(
+        self, task: Task, message: str, *, attempts: int = 1, is_bug: bool = False
+    ) -> Result:
         with self._saving:
             self._set_aside(task, None)
             for student in task.students:
@@ -124,6 +126,7 @@ class Runner:
             assignment=task.assignment,
             status="grading-failed",
             message=message,
+            is_bug=is_bug,
             attempts=attempts,
         )
 

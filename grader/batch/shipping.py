@@ -10,12 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from grader.batch.errors import BatchError
+from grader.course.archive import zipped
+from grader.course.loading import ASSIGNMENTS, HIDDEN, SOLUTIONS
 from grader.course.model import Course
 
-FOLDERS = ("assignments", "solutions", "tests/hidden")
-"""All that grading reads of a course."""
 MAX_BYTES = 256 << 20
-_SAME_DATE = (1980, 1, 1, 0, 0, 0)
 
 
 def pack_course(course: Course) -> bytes:
@@ -23,26 +22,22 @@ def pack_course(course: Course) -> bytes:
 
     Raises BatchError where a file cannot be read, or for more than is sent.
     """
-    packed = io.BytesIO()
+    files: dict[str, bytes] = {}
     left = MAX_BYTES
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for folder in FOLDERS:
-            for path in _files(course.root / folder):
-                try:
-                    data = path.read_bytes()
-                except OSError as error:
-                    raise BatchError(f"{path}: cannot be read ({error.strerror})") from None
-                left -= len(data)
-                if left < 0:
-                    raise BatchError(
-                        f"{course.root}: assignments/, solutions/ and tests/hidden/ hold more than "
-                        f"{MAX_BYTES >> 20} MiB, which is too much to send"
-                    )
-                name = path.relative_to(course.root).as_posix()
-                member = zipfile.ZipInfo(name, _SAME_DATE)
-                member.compress_type = zipfile.ZIP_DEFLATED
-                archive.writestr(member, data)
-    return packed.getvalue()
+    for folder in (ASSIGNMENTS, SOLUTIONS, HIDDEN):
+        for path in _files(course.root / folder):
+            try:
+                data = path.read_bytes()
+            except OSError as error:
+                raise BatchError(f"{path}: cannot be read ({error.strerror})") from None
+            left -= len(data)
+            if left < 0:
+                raise BatchError(
+                    f"{course.root}: assignments/, solutions/ and tests/hidden/ hold more than "
+                    f"{MAX_BYTES >> 20} MiB, which is too much to send"
+                )
+            files[path.relative_to(course.root).as_posix()] = data
+    return zipped(files)
 
 
 def unpack_course(data: bytes, digest: str, folder: Path) -> None:

@@ -14,6 +14,7 @@ import grader
 from grader.batch.errors import BatchError
 from grader.batch.place import normal
 from grader.batch.plan import Task, file_name
+from grader.batch.reading import REPORTS
 from grader.course.loading import suite_digest
 from grader.course.model import Assignment, Course
 from grader.course.submission import fingerprint, pack_refusal
@@ -75,7 +76,7 @@ class Store:
 
     def path(self, student: str, assignment: str) -> Path:
         """Where a student's report for an assignment lies."""
-        return self.folder / "reports" / assignment / f"{file_name(student)}.json"
+        return self.folder / REPORTS / assignment / f"{file_name(student)}.json"
 
     def kept(self, task: Task, key: str) -> Report | None:
         """The report that was made under ``key`` for all of the task's students, if it is whole."""

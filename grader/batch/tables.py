@@ -244,7 +244,12 @@ def _copies(results: Sequence[Result]) -> list[Copies]:
 
 def _named(results: Iterable[Result]) -> list[Named]:
     return [
-        Named(student=name, assignment=result.assignment, message=result.message)
+        Named(
+            student=name,
+            assignment=result.assignment,
+            message=result.message,
+            is_bug=result.is_bug,
+        )
         for result in results
         for name in result.students
     ]

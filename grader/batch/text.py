@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from grader.batch.bugs import BUG
 from grader.batch.model import Counts, Named, Summary
 from grader.batch.store import EARLIER
 from grader.report.words import count
@@ -38,7 +37,7 @@ def lines(summary: Summary) -> Iterator[str]:
     ):
         if named:
             yield f"{title}: {_names(named)}"
-    bugs = [one.message for one in summary.grading_failed if one.message.startswith(BUG)]
+    bugs = [one.message for one in summary.grading_failed if one.is_bug]
     yield from list(dict.fromkeys(bugs))[:MOST_SHOWN]
     for old in summary.replaced[:MOST_SHOWN]:
         yield f"Replaced: {old.student} ({old.assignment}), {old.message}"

@@ -15,8 +15,8 @@ import msgspec
 from grader.batch.bugs import is_of_machine
 from grader.batch.errors import BatchError
 from grader.course import zips
-from grader.course.finding import MAX_BYTES
-from grader.course.tree import MAX_ZIP_BYTES, is_ignored, shown
+from grader.course.finding import READ_BYTES
+from grader.course.tree import is_ignored, shown
 
 MAX_MEMBERS = 1_000_000
 MAX_UNPACKED_BYTES = 8 << 30
@@ -26,8 +26,7 @@ MAX_PATH_BYTES = 2_000
 DEPTH_OF_FOLDERS = 8
 """Folders that hold nothing to unpack are made so deep: that somebody has one is all they say."""
 
-_LIMITS = MAX_BYTES | {".zip": MAX_ZIP_BYTES}
-_METADATA = "submission_metadata.yml"
+GRADESCOPE_METADATA = "submission_metadata.yml"
 _TEXT_BYTES, _METADATA_BYTES = 1 << 20, 512 << 20
 _CLASH = "has the name of a folder or of another file. Rename it."
 
@@ -51,7 +50,7 @@ class _Entry(msgspec.Struct):
 
     @property
     def is_code(self) -> bool:
-        return self.limit > 0 and self.suffix in _LIMITS
+        return self.limit > 0 and self.suffix in READ_BYTES
 
     @property
     def limit(self) -> int:
@@ -59,9 +58,9 @@ class _Entry(msgspec.Struct):
         # The first two may be the class's own and a student's, whatever they are called.
         if any(is_ignored(part) and part != ".." for part in self.parts[2:]):
             return 0
-        if self.parts[-1] == _METADATA:
+        if self.parts[-1] == GRADESCOPE_METADATA:
             return _METADATA_BYTES
-        return _TEXT_BYTES if self.suffix == ".txt" else _LIMITS.get(self.suffix, 0)
+        return _TEXT_BYTES if self.suffix == ".txt" else READ_BYTES.get(self.suffix, 0)
 
 
 def unpack(archive: Path, target: Path) -> Unpacked:

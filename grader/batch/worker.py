@@ -89,6 +89,7 @@ class _Graders:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
+        self._isolate = False
         self._seat = LocalGrader()
         self._course = ""
         self._folder: Path | None = None
@@ -109,9 +110,9 @@ class _Graders:
             course=os.fsencode(self._folder / "course"),
             packed=True,
         )
-        if self._seat.isolate != asked.isolate:
+        if self._isolate != asked.isolate:
             self._seat.close()
-            self._seat = LocalGrader(isolate=asked.isolate)
+            self._isolate, self._seat = asked.isolate, LocalGrader(isolate=asked.isolate)
         try:
             report = self._seat.grade(
                 job, submission_seconds=asked.submission_seconds, tries=asked.tries

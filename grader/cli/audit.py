@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -46,9 +47,10 @@ def command(
     """
     from msgspec import json
 
-    from grader.audit.client import AuditError, run
+    from grader.audit.client import Job, run
     from grader.course.loading import course_assignment, find_course, load_course
     from grader.course.model import CourseError
+    from grader.processes.lines import ProcessFailed
 
     for path in (destination, page):
         if path is not None:
@@ -57,18 +59,18 @@ def command(
         root = Path(course).absolute() if course else find_course(Path.cwd())
         loaded = load_course(root)
         chosen = [course_assignment(loaded, name).id for name in assignments]
-        audits = []
-        for audit in run(
-            root,
-            chosen or list(loaded.assignments),
+        job = Job(
+            course=os.fsencode(root),
+            assignments=chosen or list(loaded.assignments),
             seeds=seeds,
             most_pairs=most_pairs,
-            on_step=lambda text: click.echo(text, err=True),
-        ):
+        )
+        audits = []
+        for audit in run(job, on_step=lambda text: click.echo(text, err=True)):
             audits.append(audit)
             if destination != output.STANDARD:
                 output.print_audit(audit)
-    except (CourseError, AuditError) as error:
+    except (CourseError, ProcessFailed) as error:
         raise GradeError(str(error)) from None
     if destination is not None:
         output.save(json.format(json.encode(audits)), destination)

@@ -10,7 +10,7 @@ from grader.cli import options
 from grader.cli.errors import InfrastructureError
 
 if TYPE_CHECKING:
-    from grader.wire.messages import Ready, Tried
+    from grader.wire.commands import Ready, Tried
 
 
 @click.command

@@ -73,7 +73,8 @@ def command(
     from grader.course.loading import course_assignment, load_course
     from grader.course.model import CourseError
     from grader.jobs.targets import course_root
-    from grader.owntests.client import Job, OwnTestsError, run
+    from grader.owntests.client import Job, run
+    from grader.processes.lines import ProcessFailed
     from grader.report import safe
     from grader.report.files import encode
 
@@ -96,7 +97,7 @@ def command(
             found = run(job, lambda step: bar.count(step.done, step.total))
     except CourseError as error:
         raise GradeError(str(error)) from None
-    except OwnTestsError as error:
+    except ProcessFailed as error:
         kind = GradeError if error.wrong_usage else InfrastructureError
         raise kind(str(error)) from None
     if audience != "instructor":

@@ -7,8 +7,7 @@ from typing import get_args
 
 from grader.confinement import landlock, limits, namespaces, prctl, seccomp, users
 from grader.confinement.readable import WRITABLE, code_paths
-from grader.wire.commands import Layer, Spawn
-from grader.wire.messages import Gap, Ready
+from grader.wire.commands import Gap, Layer, Ready, Spawn
 
 LAYERS: tuple[Layer, ...] = get_args(Layer)
 

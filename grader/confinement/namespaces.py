@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from grader.wire.messages import Gap
+from grader.wire.commands import Gap
 
 FILES = "existence of files hidden by bubblewrap"
 PROCESSES = "processes hidden by bubblewrap"

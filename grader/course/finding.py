@@ -13,10 +13,12 @@ from .model import Assignment, NotGradable
 from .notebook import read_notebook
 from .signatures import is_notebook, is_python, other_than_code
 from .source import MAX_TEXT_BYTES, Code, few, read_python
-from .tree import Tree, shown
+from .tree import MAX_ZIP_BYTES, Tree, shown
 
 MAX_BYTES = {".py": 1024 * 1024, ".ipynb": 20 * 1024 * 1024}
 """By suffix, of one file; a notebook's outputs are large, and are not looked at."""
+READ_BYTES = MAX_BYTES | {".zip": MAX_ZIP_BYTES}
+"""By suffix, of whatever may hold code."""
 MAX_SEARCHED_BYTES = 64 * 1024 * 1024
 
 # "attention (1).py" is a browser's or a system's, "attention-1.py" a course platform's, and

@@ -16,7 +16,8 @@ from .late import read_late
 from .model import Assignment, Course, CourseError, Export, Limits, OwnTests, Signature
 from .toml_file import TomlFile, nearest
 
-ASSIGNMENTS = "assignments"
+ASSIGNMENTS, SOLUTIONS, HIDDEN = "assignments", "solutions", "tests/hidden"
+"""The folders of a course; the last two are private."""
 COURSE_FILE = "course.toml"
 ASSIGNMENT_FILE = "assignment.toml"
 PUBLIC_SUITE = "test_public.py"
@@ -156,8 +157,8 @@ def _load_assignment(root: Path, id: str, course_limits: dict[str, Any]) -> Assi
                 f"found {dotted!r}; expected dotted names, such as 'torch.nn.MultiheadAttention', "
                 "or options, such as 'enable_gqa='",
             )
-    hidden = root / "tests" / "hidden" / f"test_{id}.py"
-    reference = root / "solutions" / id / name
+    hidden = root / HIDDEN / f"test_{id}.py"
+    reference = root / SOLUTIONS / id / name
     return Assignment(
         id=id,
         title=described.title,

@@ -8,7 +8,16 @@ import sys
 from importlib import resources
 from pathlib import Path
 
-from .loading import ASSIGNMENT_FILE, ASSIGNMENTS, COURSE_FILE, PUBLIC_SUITE, is_id, is_name
+from .loading import (
+    ASSIGNMENT_FILE,
+    ASSIGNMENTS,
+    COURSE_FILE,
+    HIDDEN,
+    PUBLIC_SUITE,
+    SOLUTIONS,
+    is_id,
+    is_name,
+)
 from .model import CourseError
 
 SHARED = "shared"
@@ -28,8 +37,8 @@ def make_assignment(course: Path, id: str) -> dict[str, Path]:
     if course.name == ASSIGNMENTS and (course / COURSE_FILE).is_file():
         course = course.parent
     name = _module_name(id)
-    public, private = course / ASSIGNMENTS / id, course / "solutions" / id
-    hidden = course / "tests" / "hidden" / f"test_{id}.py"
+    public, private = course / ASSIGNMENTS / id, course / SOLUTIONS / id
+    hidden = course / HIDDEN / f"test_{id}.py"
     for place in (public, private, hidden):
         _refuse_taken(place)
     paths = {

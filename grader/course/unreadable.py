@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .finding import MAX_BYTES, suffix_of
+from .finding import MAX_BYTES, READ_BYTES, suffix_of
 from .model import NotGradable
 from .tree import MAX_ZIP_BYTES, Archive, Beside, Folder, Tree, read_regular
-
-_LIMITS = MAX_BYTES | {".zip": MAX_ZIP_BYTES}
 
 
 def is_unreadable(path: Path) -> bool:
@@ -29,7 +27,7 @@ def is_unreadable(path: Path) -> bool:
 
 def _can_be_read(tree: Tree, name: str) -> bool:
     try:
-        data = tree.read(name, limit=_LIMITS.get(suffix_of(name), 0))
+        data = tree.read(name, limit=READ_BYTES.get(suffix_of(name), 0))
         if suffix_of(name) == ".zip":
             Archive(name, data)
     except NotGradable:

@@ -15,7 +15,7 @@ import types
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 
@@ -27,7 +27,8 @@ from grader.execution.statelessness import is_stateless
 from grader.execution.stubs import stubs
 from grader.execution.training import fit
 from grader.execution.weights import WrongWeights, describe_module, read_numbers, set_by_name
-from grader.wire.budget import REPLY_NUMBERS
+from grader.wire.budget import MAX_MESSAGE_TEXT, REPLY_NUMBERS
+from grader.wire.commands import Done
 from grader.wire.messages import (
     Analyse,
     Analysed,
@@ -37,12 +38,12 @@ from grader.wire.messages import (
     BeginCheck,
     Call,
     Convert,
-    Done,
     Examine,
     Examined,
     ForbiddenUse,
     Frame,
     Gradients,
+    Handle,
     Inspect,
     Inspected,
     Load,
@@ -58,9 +59,8 @@ from grader.wire.messages import (
     Unusable,
 )
 from grader.wire.tensors import DTYPES, Packer, Unsendable, raw_bytes, unpack
-from grader.wire.values import ObjectTable, Outgoing, incoming, sendable
+from grader.wire.values import ObjectTable, Outgoing, decode, sendable
 
-MAX_MESSAGE_TEXT = 4000
 KEPT_GRAPHS = 64
 _BUILTIN_ERRORS = {
     thing
@@ -157,7 +157,7 @@ class Executor:
             )
         except (MemoryError, RecursionError, ValueError, SyntaxError) as error:
             if isinstance(error, SyntaxError) or self._student_frame(error) is None:
-                return self._refused(error, request.path), b""
+                return loading.refused(error, Path(request.path)), b""
             raise
         self._module = module
         changed = [] if self._settings is None else self._settings.restore()
@@ -190,7 +190,7 @@ class Executor:
                 uses = {use.line: use for use in find_forbidden(source, request.forbidden)} | uses
             return Analysed(uses=[uses[line] for line in sorted(uses)]), b""
         except (MemoryError, RecursionError, ValueError, SyntaxError) as error:
-            return self._refused(error, request.path), b""
+            return loading.refused(error, Path(request.path)), b""
 
     def _examine(self, request: Examine, blob: bytes) -> tuple[Reply, bytes]:
         return Examined(is_stateless=is_stateless(Path(request.path).read_text("utf-8"))), b""
@@ -218,8 +218,8 @@ class Executor:
                 tensor.requires_grad_()
         for assigned in request.assigned:
             self._assign(assigned, tensors)
-        arguments = [incoming(value, tensors, self._objects) for value in request.arguments]
-        options = {k: incoming(v, tensors, self._objects) for k, v in request.options.items()}
+        arguments = [decode(value, tensors, self._held) for value in request.arguments]
+        options = {name: decode(v, tensors, self._held) for name, v in request.options.items()}
         whole, target = self._target(request)
         to_bind = target.forward if isinstance(target, torch.nn.Module) else target
         arguments, options = bind(to_bind, request.signature, arguments, options)
@@ -252,6 +252,9 @@ class Executor:
             tensors=outgoing.packer.specs,
         )
         return reply, outgoing.packer.blob
+
+    def _held(self, handle: Handle, items: object) -> Any:
+        return self._objects[handle.id]
 
     def _target(self, request: Call) -> tuple[Any, Any]:
         """What holds the parameters of a call, and what is called: mostly the same."""
@@ -363,25 +366,6 @@ class Executor:
             frame=self._student_frame(error),
         )
 
-    def _refused(self, error: BaseException, path: str) -> Raised:
-        """The compiler refused the source: a syntax error, or nesting too deep to parse."""
-        frame = None
-        message = str(error)
-        if isinstance(error, SyntaxError):
-            message = error.msg
-            if error.lineno is not None:
-                text = (error.text or "").strip()[:200]
-                frame = Frame(file=Path(path).name, line=error.lineno, text=sendable(text))
-        elif isinstance(error, MemoryError | RecursionError):
-            message = "the source is nested too deeply to be compiled"
-        return Raised(
-            kind="syntax",
-            type=sendable(str(type(error).__name__)),
-            bases=["SyntaxError"],
-            message=message[:MAX_MESSAGE_TEXT],
-            frame=frame,
-        )
-
     def _student_frame(self, error: BaseException) -> Frame | None:
         """The innermost line of the student's own files that the error passed through."""
         for summary in reversed(traceback.extract_tb(error.__traceback__, limit=-200)):
@@ -392,18 +376,12 @@ class Executor:
         return None
 
 
-class _Call:
+class _Call(NamedTuple):
     """What a later backward pass needs of a call."""
 
-    def __init__(
-        self,
-        inputs: dict[int, torch.Tensor],
-        outputs: list[torch.Tensor],
-        owner: torch.nn.Module | None,
-    ) -> None:
-        self.inputs = inputs
-        self.outputs = outputs
-        self.owner = owner
+    inputs: dict[int, torch.Tensor]
+    outputs: list[torch.Tensor]
+    owner: torch.nn.Module | None
 
 
 def _kind(thing: Any) -> str:

@@ -16,6 +16,10 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NoReturn
 
+from grader.wire.budget import MAX_MESSAGE_TEXT
+from grader.wire.messages import Frame, Raised
+from grader.wire.values import sendable
+
 _SIMPLE_CALLS = {
     "namedtuple", "NamedTuple", "TypedDict", "TypeVar", "NewType", "device", "float", "int", "bool",
     "str", "tuple", "list", "dict", "set", "frozenset", "range", "partial", "sqrt", "log", "exp",
@@ -63,6 +67,26 @@ def readings(path: Path) -> list[str]:
         named, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
         texts.append(content.decode(named, "replace"))
     return list(dict.fromkeys(text.removeprefix("\ufeff") for text in texts))
+
+
+def refused(error: BaseException, path: Path) -> Raised:
+    """What to say of a source that was not compiled: of bad syntax, or nested too deeply."""
+    frame = None
+    message = str(error)
+    if isinstance(error, SyntaxError):
+        message = error.msg
+        if error.lineno is not None:
+            text = (error.text or "").strip()[:200]
+            frame = Frame(file=path.name, line=error.lineno, text=sendable(text))
+    elif isinstance(error, MemoryError | RecursionError):
+        message = "the source is nested too deeply to be compiled"
+    return Raised(
+        kind="syntax",
+        type=sendable(str(type(error).__name__)),
+        bases=["SyntaxError"],
+        message=message[:MAX_MESSAGE_TEXT],
+        frame=frame,
+    )
 
 
 def _defines(statement: ast.stmt) -> bool:
@@ -176,15 +200,6 @@ def _globals_of(table: symtable.SymbolTable) -> Iterator[str]:
     yield from (symbol.get_name() for symbol in table.get_symbols() if symbol.is_global())
     for child in table.get_children():
         yield from _globals_of(child)
-
-
-def defined_names(source: str) -> list[str]:
-    """Names of the functions and classes at the top of ``source``."""
-    return [
-        node.name
-        for node in ast.parse(source).body
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-    ]
 
 
 def defined_elsewhere(source: str, names: Collection[str]) -> dict[str, str]:

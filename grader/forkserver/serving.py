@@ -18,9 +18,8 @@ from grader.confinement import prctl
 from grader.confinement.confine import Prepared
 from grader.execution import torch_without_dynamo
 from grader.processes import huge_pages
-from grader.wire.commands import Answer, Command, KillAll, Reap, Reaped, Spawn, Spawned
+from grader.wire.commands import Answer, Command, Done, KillAll, Reap, Reaped, Spawn, Spawned
 from grader.wire.errors import SandboxError
-from grader.wire.messages import Done
 from grader.worker import serving
 
 MAX_COMMAND = 64 * 1024

@@ -1,4 +1,4 @@
-"""The grading process: ``python -I -m grader.gradingprocess forked|spawned ARGUMENT...``.
+"""The grading process: ``python -I -m grader.gradingprocess ARGUMENT...``.
 
 It imports the one way and not the other, and what it grades with only when its workers are safe
 from that.
@@ -9,9 +9,8 @@ import sys
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    how, *arguments = sys.argv[1:]
-    if how == "forked":
-        from grader.gradingprocess.forked import main
-    else:
+    if sys.argv[1] == "spawned":
         from grader.gradingprocess.spawned import main
-    main(arguments)
+    else:
+        from grader.gradingprocess.forked import main
+    main(sys.argv[1:])

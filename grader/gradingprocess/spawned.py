@@ -21,10 +21,10 @@ from grader.workers.starting import Workers
 def main(arguments: Sequence[str]) -> None:
     """Serve jobs for whoever started this process.
 
-    ``arguments`` are where to stage, and ``isolate`` if workers are to be.
+    ``arguments`` are ``spawned``, where to stage, and ``isolate`` if workers are to be.
     """
     sock = ParentConnection().answer()
-    staging, *isolate = arguments
+    _, staging, *isolate = arguments
     try:
         # The first worker imports torch while this process does.
         server = SpawnServer.launch(staging=Path(staging), isolate=bool(isolate))

@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from grader.course.archive import zipped
 from grader.course.model import Assignment, Course
 from grader.integrations import platform
-from grader.integrations.archive import zipped
 from grader.integrations.pins import pins
 from grader.integrations.sides import private_side, public_side
 from grader.integrations.templating import render
@@ -20,8 +20,6 @@ from grader.report import safe
 from grader.report.formats import gradescope
 from grader.report.formats.registry import AnyReport
 from grader.report.words import count
-
-_COURSE = "course"
 
 
 def autograder(
@@ -41,7 +39,7 @@ def autograder(
             "run_autograder": render("run_autograder"),
             "constraints.txt": pins(),
             name: content,
-            **{f"{_COURSE}/{path}": data for path, data in files.items()},
+            **{f"{platform.COURSE}/{path}": data for path, data in files.items()},
         }
     )
 
@@ -141,7 +139,7 @@ def main(root: Path) -> int:
     """Grade what lies in Gradescope's folder; ``results/results.json`` is there afterwards."""
     metadata = Metadata(root / "submission_metadata.json")
     return platform.run(
-        course=root / "source" / _COURSE,
+        course=root / "source" / platform.COURSE,
         submission=root / "submission",
         destination=root / "results" / "results.json",
         results=lambda report: results(report, metadata),

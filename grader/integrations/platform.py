@@ -15,6 +15,8 @@ from grader.report.files import write_atomically
 from grader.report.formats.items import encode
 from grader.report.formats.registry import AnyReport
 
+COURSE = "course"
+"""The folder of the course in what is uploaded."""
 FAILED = (
     "The grader could not work, and no points were given or taken. Please tell your instructor."
 )

@@ -9,16 +9,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from grader.course.archive import zipped
 from grader.course.model import Assignment, Course
 from grader.integrations import platform
-from grader.integrations.archive import zipped
 from grader.integrations.pins import pins
 from grader.integrations.sides import private_side, public_side
 from grader.integrations.templating import render
 from grader.integrations.wheel import wheel
 from grader.report.formats import prairielearn
 
-_COURSE = "course"
 _SECONDS = 300
 
 
@@ -41,7 +40,7 @@ def questions(course: Course, assignments: Sequence[Assignment]) -> bytes:
             f"{folder}/info.json": _info(course, one),
             f"{folder}/question.html": render("question.html", title=one.title, file=one.file),
             f"{folder}/tests/run.sh": render("run.sh"),
-            **{f"{folder}/tests/{_COURSE}/{path}": data for path, data in sides.items()},
+            **{f"{folder}/tests/{platform.COURSE}/{path}": data for path, data in sides.items()},
         }
     return zipped(files)
 
@@ -74,7 +73,7 @@ def failure() -> dict[str, Any]:
 def main(root: Path) -> int:
     """Grade what lies in PrairieLearn's folder; ``results/results.json`` is there afterwards."""
     return platform.run(
-        course=root / "tests" / _COURSE,
+        course=root / "tests" / platform.COURSE,
         submission=root / "student",
         destination=root / "results" / "results.json",
         results=prairielearn.results,

@@ -9,12 +9,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from grader.course.loading import ASSIGNMENTS, COURSE_FILE, course_assignment
+from grader.course.loading import ASSIGNMENTS, COURSE_FILE, HIDDEN, SOLUTIONS, course_assignment
 from grader.course.model import Assignment, Course
 from grader.integrations.errors import ReleaseError
-
-SOLUTIONS = "solutions"
-HIDDEN = "tests/hidden"
 
 _CACHES = frozenset({"__pycache__", "build", "dist"})
 

@@ -14,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 
 import grader
-from grader.integrations.archive import zipped
+from grader.course.archive import zipped
 from grader.integrations.pins import PROJECT
 
 _LEFT_OUT = frozenset({"__pycache__"})

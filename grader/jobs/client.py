@@ -14,8 +14,8 @@ from types import TracebackType
 import msgspec
 
 from grader.jobs.protocol import CannotGrade, Demonstrated, Event, Graded, Job, Progress
-from grader.processes.environment import CLEAN_ENVIRONMENT, forks
-from grader.processes.launching import SpawnedProcess, interpreter
+from grader.processes import launching
+from grader.processes.environment import forks
 from grader.processes.staging import Staging
 from grader.report.model import Report
 from grader.wire import frames
@@ -23,6 +23,7 @@ from grader.wire.errors import ProtocolError, SandboxError
 
 _events: msgspec.msgpack.Decoder[Event] = msgspec.msgpack.Decoder(Event)
 
+MODULE = "grader.gradingprocess"
 CONNECT_SECONDS = 60.0
 
 
@@ -61,27 +62,17 @@ class GradingProcess:
         self._process, self._socket = start(arguments)
 
     def _start(self, arguments: list[str]) -> tuple[subprocess.Popen[bytes], socket.socket]:
-        ours, theirs = socket.socketpair()
-        with theirs:
-            number = theirs.fileno()
-            command = [*interpreter("grader.gradingprocess"), "forked", str(number)]
-            process = subprocess.Popen(
-                [*command, str(os.getpid()), *arguments],
-                env=CLEAN_ENVIRONMENT,
-                pass_fds=[number, self._staging.descriptor],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=self._errors,
-                cwd="/",
-            )
-        return process, ours
-
-    def _spawn(self, arguments: list[str]) -> tuple[subprocess.Popen[bytes], socket.socket]:
-        spawned = SpawnedProcess(
-            "grader.gradingprocess",
-            ["spawned", *arguments],
+        return launching.start_connected(
+            MODULE,
+            [str(os.getpid()), *arguments],
+            pass_fds=[self._staging.descriptor],
             stdout=subprocess.DEVNULL,
             stderr=self._errors,
+        )
+
+    def _spawn(self, arguments: list[str]) -> tuple[subprocess.Popen[bytes], socket.socket]:
+        spawned = launching.SpawnedProcess(
+            MODULE, ["spawned", *arguments], stdout=subprocess.DEVNULL, stderr=self._errors
         )
         try:
             return spawned.process, spawned.connect(CONNECT_SECONDS)
@@ -158,11 +149,6 @@ class GradingProcess:
                 return event, blob
             on_progress(event)
 
-    @property
-    def usable(self) -> bool:
-        """Whether no answer is left unread, as far as this side knows."""
-        return not self._unread
-
     def kill(self) -> None:
         """End the process, from any thread; whoever waits for a report gets a GradingError."""
         self._process.kill()
@@ -175,10 +161,7 @@ class GradingProcess:
             os.close(self._staging.descriptor)
             self._errors.close()
             return
-        self._process.kill()
-        self._process.wait()
-        if self._process.stdin is not None:
-            self._process.stdin.close()
+        launching.end(self._process)
         self._staging.close()
         self._errors.close()
 
@@ -194,6 +177,5 @@ class GradingProcess:
         self.close()
 
     def _last_words(self) -> str:
-        self._errors.seek(0)
-        text = self._errors.read()[-3000:].decode("utf-8", "backslashreplace").strip()
+        text = launching.last_words(self._errors)
         return f" It said:\n{text}" if text else ""

@@ -9,12 +9,10 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 
 from grader.course.model import Limits
-from grader.jobs.client import GradingError, GradingProcess
+from grader.jobs.client import GradingError
+from grader.jobs.kept import KeptProcess
 from grader.jobs.protocol import Job
 from grader.report.model import Report
-
-SPARE_SECONDS = 180.0
-"""Beyond what the student's code may take: importing torch, on a machine with much to do."""
 
 
 def grade(job: Job, limits: Limits) -> Report:
@@ -24,7 +22,7 @@ def grade(job: Job, limits: Limits) -> Report:
     nothing for much longer is given up. The report is an instructor's. Raises GradingError; a
     process that is of no more use then is replaced for the next call.
     """
-    return _turns.grade(job, limits.submission_seconds + SPARE_SECONDS)
+    return _turns.grade(job, limits.submission_seconds)
 
 
 @atexit.register
@@ -54,16 +52,16 @@ class _Turns:
         self._waiting: SimpleQueue[tuple[Future[Report], Job, float] | None] = SimpleQueue()
         self._lock = threading.RLock()  # a handler of signals may call while its thread holds it
         self._thread: threading.Thread | None = None
-        self._process: GradingProcess | None = None
+        self._kept = KeptProcess()
         self._current: Future[Report] | None = None
         self._ended = False
 
-    def grade(self, job: Job, most_silent: float) -> Report:
+    def grade(self, job: Job, submission_seconds: float) -> Report:
         answer: Future[Report] = Future()
         with self._lock:
             if self._ended:
                 raise GradingError("this interpreter grades no more")
-            self._waiting.put((answer, job, most_silent))
+            self._waiting.put((answer, job, submission_seconds))
             if self._thread is None:
                 self._thread = threading.Thread(target=self._serve, name="grading", daemon=True)
                 self._thread.start()
@@ -79,15 +77,13 @@ class _Turns:
             self._ended = True
             self._current = None
             self._waiting.put(None)
-            if self._process is not None:
-                self._process.kill()
+            self._kept.kill()
         if self._thread is not None:
             self._thread.join()
 
     def let_go(self) -> None:
         """Close what a fork has of it; its thread is not there."""
-        if self._process is not None:
-            self._process.close()
+        self._kept.close()
 
     def _give_up(self, answer: Future[Report]) -> None:
         """Do not grade a job, or end the process that is at it, which the next one replaces."""
@@ -95,44 +91,38 @@ class _Turns:
             answer.cancel()
             if self._current is answer:
                 self._current = None
-                if self._process is not None:
-                    self._process.kill()
+                self._kept.kill()
 
     def _serve(self) -> None:
         while (waiting := self._waiting.get()) is not None:
-            answer, job, most_silent = waiting
+            answer, job, submission_seconds = waiting
             with self._lock:
                 if not answer.set_running_or_notify_cancel():
                     continue
                 self._current = answer
             try:
-                report = self._process_for(answer).grade(job, most_silent=most_silent)
+                self._start_for(answer)
+                report = self._kept.grade(job, submission_seconds=submission_seconds)
             except BaseException as error:
-                self._put_back(answer)
+                self._answered()
                 answer.set_exception(error)
             else:
-                self._put_back(answer)
+                self._answered()
                 answer.set_result(report)
-        if self._process is not None:
-            self._process.close()
+        self._kept.close()
 
-    def _process_for(self, answer: Future[Report]) -> GradingProcess:
-        """The process, started if need be; raises GradingError where nobody waits any more."""
-        if self._process is None and not self._ended:
-            self._process = GradingProcess()
+    def _start_for(self, answer: Future[Report]) -> None:
+        """Have the process, whom a kill reaches from then on; raises GradingError."""
+        if not self._ended:
+            self._kept.start()
         with self._lock:
-            if self._ended or self._current is not answer or self._process is None:
+            if self._ended or self._current is not answer:
                 raise GradingError("nobody waits for the report any more")
-            return self._process
 
-    def _put_back(self, answer: Future[Report]) -> None:
-        """Keep the process for the next job, unless it has been killed or its answer not read."""
+    def _answered(self) -> None:
+        """The process is at nobody's job any more, and so none is to end it."""
         with self._lock:
-            killed = self._current is not answer
             self._current = None
-        if self._process is not None and (killed or not self._process.usable):
-            self._process.close()
-            self._process = None
 
 
 if hasattr(os, "register_at_fork"):

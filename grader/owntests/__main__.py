@@ -1,7 +1,6 @@
 """The process that runs students' own tests: imports torch and pytest, then answers.
 
-Started as ``python -I -m grader.owntests JOB``, with a ``Job`` in JSON; writes a JSON line
-for each step and one for the end.
+Started as ``python -I -m grader.owntests JOB``, with a ``Job`` in JSON.
 """
 
 from __future__ import annotations
@@ -18,10 +17,11 @@ from grader.course.loading import course_assignment, load_course
 from grader.course.model import CourseError, NotGradable
 from grader.forkserver.serving import start
 from grader.owntests import worker
-from grader.owntests.client import Failed, Job, Measured, Message, Step
+from grader.owntests.client import Job
 from grader.owntests.measure import measure
 from grader.owntests.running import replies
 from grader.processes import cores
+from grader.processes.lines import Answers
 from grader.processes.staging import Staging
 from grader.session.checks import collecting
 from grader.session.errors import GraderFault
@@ -39,12 +39,7 @@ def main() -> None:
     # Each is forked before anything of the course is known here, and while there is one thread.
     servers = [] if job.isolate else _forked()
     prctl.set_dumpable(False)
-    events = os.fdopen(os.dup(1), "wb", buffering=0)
-    os.dup2(2, 1)
-
-    def say(message: Message) -> None:
-        events.write(msgspec.json.encode(message) + b"\n")
-
+    answers = Answers()
     try:
         if job.isolate:
             servers = _isolated(staging.path)
@@ -59,13 +54,13 @@ def main() -> None:
             staging=staging.path,
             seconds=job.seconds,
             most_faults=job.most_faults,
-            on_progress=lambda done, total: say(Step(done=done, total=total)),
+            on_progress=lambda done, total: answers.step(done=done, total=total),
         )
-        say(Measured(result=found))
+        answers.result(found)
     except (CourseError, NotGradable) as error:
-        say(Failed(text=str(error), wrong_usage=True))
+        answers.failed(error, wrong_usage=True)
     except (SandboxError, GraderFault) as error:
-        say(Failed(text=str(error)))
+        answers.failed(error)
     finally:
         for server in servers:
             server.close()

@@ -14,13 +14,13 @@ from grader.execution.executor import Executor
 from grader.owntests import random_state
 from grader.owntests.messages import Answer, Ask, LoadComponent, Question, Reply, ToWorker
 from grader.wire import frames
+from grader.wire.commands import Done
 from grader.wire.messages import (
     Assigned,
     Attribute,
     Backward,
     Call,
     Convert,
-    Done,
     Inspect,
     LoadWeights,
     Raised,

@@ -11,20 +11,18 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from grader.course.model import Export
+from grader.wire.commands import Done, FromWorker, Ready
 from grader.wire.messages import (
     Attribute,
     Backward,
     Call,
     Convert,
-    Done,
-    FromWorker,
     Gradients,
     Inspect,
     Inspected,
     LoadWeights,
     Raised,
     Read,
-    Ready,
     Returned,
     Unusable,
 )

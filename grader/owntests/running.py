@@ -25,9 +25,9 @@ from grader.owntests.messages import (
     ToTrusted,
 )
 from grader.session.student.lifecycle import OFF
-from grader.wire.commands import Confinement
+from grader.wire.commands import Confinement, Ready
 from grader.wire.errors import WorkerLost, WorkerTimeout
-from grader.wire.messages import Raised, Ready
+from grader.wire.messages import Raised
 from grader.workers.forked import ForkServer
 from grader.workers.handle import Worker
 from grader.workers.requiring import refuse

@@ -9,6 +9,7 @@ from itertools import takewhile
 from typing import TypeVar
 
 from grader.report.model import CheckResult, Diagnosis, Evidence, Location, Output, Report, Status
+from grader.report.words import open_points
 
 _T = TypeVar("_T")
 
@@ -32,8 +33,9 @@ def failed(check: CheckResult) -> bool:
 
 
 def reason(check: CheckResult) -> str:
-    """The message of ``check``; for a failed one without any, what its status says."""
-    return check.message or _UNSAID.get(check.status, "")
+    """The message of ``check``, with what it imports; without either, what its status says."""
+    said = f"{check.message} {open_points(check.open_imports)}".strip()
+    return said or _UNSAID.get(check.status, "")
 
 
 @dataclass

@@ -154,6 +154,8 @@ class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
     """Numbers and tracebacks; of a hidden check only in an instructor's report."""
     because: str | None = None
     """Id of the check whose failure explains this one."""
+    open_imports: list[str] = []
+    """Ids of the assignments that lost points themselves, whose files the submission imports."""
     state_dependent: bool = False
     """Passed only in a fresh process: something that ran earlier disturbed it."""
     output: Output = Output()
@@ -239,6 +241,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="r
     """What is to be said of the submission as a whole, such as why it could not be graded."""
     notes: list[str] = []
     """What the grader did on its own account: lines left out, definitions graded alone, ..."""
+    open_imports: list[str] = []
+    """Ids of the assignments that lost points themselves, whose files the submission imports."""
     checks: list[CheckResult] = []
     diagnosis: list[Diagnosis] = []
     output: Output = Output()

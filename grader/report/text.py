@@ -28,7 +28,7 @@ from grader.report.parts import (
     say_evidence,
     say_printed,
 )
-from grader.report.words import NO_SCORE, grade, has_score, lateness, moment
+from grader.report.words import NO_SCORE, grade, has_score, lateness, moment, notes
 
 _PLAIN_WIDTH = 80
 _MOST_ROWS = 8
@@ -80,7 +80,7 @@ def _summary(report: Report) -> tuple[Text, str, str]:
 
 def _worth_showing(report: Report) -> bool:
     """Whether there is more to say than the summary's line does."""
-    if report.message or report.notes:
+    if report.message or notes(report):
         return True
     return report.status != "not-started" and any(map(failed, report.checks))
 
@@ -110,7 +110,7 @@ def _title(page: Page, report: Report) -> None:
     page.say(lateness(report), indent=2)
     # Indented, so that no line of a student's can pass for one of the grader's.
     page.say(report.message, indent=2)
-    for note in report.notes:
+    for note in notes(report):
         page.say(note, indent=2, label="Note: ")
 
 

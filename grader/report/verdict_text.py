@@ -7,7 +7,7 @@ from grader.report.changes import Changes, changes, could_run
 from grader.report.model import Report
 from grader.report.page import Page
 from grader.report.parts import say_cause, say_checks, say_diagnoses, say_printed
-from grader.report.words import count, grade
+from grader.report.words import count, grade, notes
 
 _MOST_CHECKS = 6
 _MOST_EXPLAINED = 2
@@ -22,7 +22,7 @@ def show_verdict(page: Page, report: Report, before: Report | None, *, aside: st
     page.say(aside, indent=2, style="dim")
     if report.status != "graded":
         page.say(report.message, indent=2)
-    for note in report.notes:
+    for note in notes(report):
         page.say(note, indent=2, label="Note: ")
     if report.status == "not-started":
         return

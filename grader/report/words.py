@@ -33,6 +33,20 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
+def open_points(imports: Sequence[str]) -> str:
+    """That the files of these assignments are imported and have open points; nothing for none."""
+    if not imports:
+        return ""
+    files = " and ".join(f"{id}.py" for id in imports)
+    return f"Uses your {files}, which {'has' if len(imports) == 1 else 'have'} open points."
+
+
+def notes(report: Report) -> list[str]:
+    """The notes of ``report``, and what it says of the files that are imported."""
+    said = open_points(report.open_imports)
+    return [*report.notes, f"{said} See to that first."] if said else report.notes
+
+
 def most_likely(diagnoses: Sequence[Diagnosis]) -> str:
     """The heading over a report's misconceptions."""
     return f"Most likely misconception{'s' if len(diagnoses) > 1 else ''}"

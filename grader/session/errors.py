@@ -7,7 +7,7 @@ from functools import cache
 
 import msgspec
 
-from grader.execution.executor import MAX_MESSAGE_TEXT
+from grader.wire.budget import MAX_MESSAGE_TEXT
 from grader.wire.messages import Frame, Raised
 
 _MAX_NAME, _MAX_BASES = 200, 32

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from grader.course.loading import course_assignment, find_course, load_course
+from grader.course.loading import PUBLIC_SUITE, course_assignment, find_course, load_course
 from grader.course.model import Course
 from grader.jobs.protocol import Job
 from grader.processes.staging import Staging
@@ -96,7 +96,7 @@ class Gradings:
         root = find_course(suite)
         if root not in self._courses:
             self._courses[root] = load_course(root)
-        public = suite.name == "test_public.py"
+        public = suite.name == PUBLIC_SUITE
         name = suite.parent.name if public else suite.stem.removeprefix("test_")
         assignment = course_assignment(self._courses[root], name)
         return root, name, self._submission or (assignment.stub if public else None)

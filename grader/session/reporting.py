@@ -31,7 +31,7 @@ from grader.report.model import (
     SubmissionInfo,
 )
 from grader.session.checks.context import CheckContext
-from grader.wire.messages import Ready
+from grader.wire.commands import Ready
 
 
 def report_on(

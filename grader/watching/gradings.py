@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable
 from typing import TypeAlias
 
-from grader.jobs.client import GradingError, GradingProcess
+from grader.jobs.client import GradingError
+from grader.jobs.kept import KeptProcess
 from grader.jobs.protocol import Job, Progress
 from grader.report.model import Report
 
@@ -23,22 +24,17 @@ class Gradings:
 
     def __init__(self, on_word: Callable[[int, Word], None], *, isolate: bool = False) -> None:
         self._on_word = on_word
-        self._isolate = isolate
-        self._process: GradingProcess | None = None
+        self._kept = KeptProcess(isolate=isolate)
         self._thread: threading.Thread | None = None
         self._number = 0
         self._start_seconds: float | None = None
 
     def begin(self, job: Job) -> int:
         """Grade ``job``; returns the number under which word of it comes."""
-        if self._process is None:
-            self._process = GradingProcess(isolate=self._isolate)
+        self._kept.start()  # here, since it ends with the thread that has started it
         self._number += 1
-        thread = threading.Thread(
-            target=self._grade, args=(self._process, job, self._number), daemon=True
-        )
-        thread.start()
-        self._thread = thread  # only now: an interruption may come before it can be joined
+        self._thread = threading.Thread(target=self._grade, args=(job, self._number), daemon=True)
+        self._thread.start()
         return self._number
 
     @property
@@ -49,24 +45,18 @@ class Gradings:
         """
         return self._start_seconds
 
-    def ended(self, word: Report | GradingError) -> None:
-        """Take note that the grading is over, and whether its process is still of use."""
-        assert self._thread is not None
-        self._thread.join()
-        if isinstance(word, GradingError) and not word.wrong_course:
-            self.close()
+    def join(self) -> None:
+        """Wait until nothing more comes of the grading."""
+        if self._thread is not None and self._thread.is_alive():
+            self._thread.join()
 
     def close(self) -> None:
         """End the process, and the grading with it."""
-        if self._process is None:
-            return
-        self._process.kill()
-        if self._thread is not None:
-            self._thread.join()
-        self._process.close()
-        self._process = None
+        self._kept.kill()
+        self.join()
+        self._kept.close()
 
-    def _grade(self, process: GradingProcess, job: Job, number: int) -> None:
+    def _grade(self, job: Job, number: int) -> None:
         began = time.monotonic()
 
         def step(progress: Progress) -> None:
@@ -76,9 +66,7 @@ class Gradings:
 
         word: Word
         try:
-            word = process.grade(job, step)
+            word = self._kept.grade(job, step)
         except GradingError as error:
             word = error
-        except OSError:
-            return  # the process was closed before it was asked: nobody waits for word
         self._on_word(number, word)

@@ -86,7 +86,7 @@ class Watch:
                     yield Step(progress=word)
                 continue
             self._running = None
-            self._gradings.ended(word)
+            self._gradings.join()
             if not self._is_old(wanted):
                 yield self._told(wanted, word)
 

@@ -19,6 +19,8 @@ MAX_MESSAGE = 1 << 20
 """Bytes of a message: names, texts, lists, shapes. In memory that becomes ten times as much."""
 MAX_BLOB = 64 << 20
 """Bytes of the tensors of a frame, in either direction."""
+MAX_MESSAGE_TEXT = 4000
+"""Of what an exception says."""
 MAX_TENSORS = 4096
 MAX_DIMS = 8
 MAX_NUMEL = 2**40

@@ -1,4 +1,7 @@
-"""What a fork server is asked for, and what it answers."""
+"""How a worker is started, confined, tried and ended, as typed messages.
+
+A fork server is asked for that; what is confined says what holds.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,28 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from grader.wire.messages import Done, Message
+
+class Message(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag=True, tag_field="is"):
+    """What all of them are: a struct that says which one it is."""
+
+
+class FromWorker(Message, kw_only=True):
+    """What every reply has."""
+
+    tripped: dict[str, str] = {}
+    """What the assignment forbids and ran since the last reply, as far as the worker noticed.
+
+    The assignment's entry, and what ran: that itself, or another that does its job.
+    """
+    skipped: list[str] = []
+    """Compilers that were asked for since then, and gave back what they were given."""
+
+
+class Done(FromWorker):
+    pass
+
+
+# What a worker is held to, and says of it.
 
 Layer: TypeAlias = Literal[
     "limits", "privileges", "user", "memory", "parent", "landlock", "seccomp"
@@ -24,6 +48,62 @@ class Confinement(Message):
     """Whether it will be asked to break out, which it learns before it is closed in."""
     without: list[Layer] = msgspec.field(default_factory=list)
     """Layers to leave out, which the report then says."""
+
+
+class Gap(Message):
+    """A guarantee that does not hold, why not, and what would mend it."""
+
+    guarantee: str
+    why: str
+    advice: str = ""
+    promised: bool = True
+    """False for what goes beyond the layers that every worker should have."""
+
+    def __str__(self) -> str:
+        return f"{self.guarantee} ({self.why})"
+
+
+class Ready(FromWorker):
+    """A worker is confined, and no code of a student's has run yet."""
+
+    enforced: list[str]
+    gaps: list[Gap] = []
+
+    @property
+    def missing(self) -> list[Gap]:
+        """What was promised and does not hold."""
+        return [gap for gap in self.gaps if gap.promised]
+
+
+class Targets(Message):
+    """Try to do harm; what to try it on, all made for the purpose."""
+
+    file: str
+    program: str
+    folder: str
+    port: int
+    """Of TCP, on the loopback interface."""
+    memory_bytes: int
+    open_files: int
+    environment: list[str]
+    """Names of variables that may be there."""
+    isolated: bool = False
+    """Whether not even the existence of ``file`` should show."""
+
+
+class Tried(Message):
+    """How one attempt ended: ``held`` if it was refused, and what was seen."""
+
+    name: str
+    held: bool
+    seen: str
+
+
+class Probed(FromWorker):
+    results: list[Tried]
+
+
+# Commands to a fork server, and its answers.
 
 
 class Spawn(Message):

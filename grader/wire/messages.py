@@ -1,4 +1,4 @@
-"""What crosses between the trusted side and a worker, as typed messages.
+"""What crosses between the trusted side and a worker about a student's code, as typed messages.
 
 Only these classes, encoded with msgpack, and raw tensor bytes ever cross. Whatever comes from a
 worker is decoded into them strictly; anything else is a broken protocol.
@@ -10,9 +10,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-
-class Message(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag=True, tag_field="is"):
-    """What all of them are: a struct that says which one it is."""
+from grader.wire.commands import Done, FromWorker, Message, Probed, Ready, Targets
 
 
 class TensorSpec(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
@@ -190,22 +188,6 @@ class Train(Message):
     tensors: list[TensorSpec] = []
 
 
-class Targets(Message):
-    """Try to do harm; what to try it on, all made for the purpose."""
-
-    file: str
-    program: str
-    folder: str
-    port: int
-    """Of TCP, on the loopback interface."""
-    memory_bytes: int
-    open_files: int
-    environment: list[str]
-    """Names of variables that may be there."""
-    isolated: bool = False
-    """Whether not even the existence of ``file`` should show."""
-
-
 Request: TypeAlias = (
     Load
     | Targets
@@ -223,55 +205,6 @@ Request: TypeAlias = (
 )
 
 # Replies: worker to trusted side.
-
-
-class FromWorker(Message, kw_only=True):
-    """What every reply has."""
-
-    tripped: dict[str, str] = {}
-    """What the assignment forbids and ran since the last reply, as far as the worker noticed.
-
-    The assignment's entry, and what ran: that itself, or another that does its job.
-    """
-    skipped: list[str] = []
-    """Compilers that were asked for since then, and gave back what they were given."""
-
-
-class Gap(Message):
-    """A guarantee that does not hold, why not, and what would mend it."""
-
-    guarantee: str
-    why: str
-    advice: str = ""
-    promised: bool = True
-    """False for what goes beyond the layers that every worker should have."""
-
-    def __str__(self) -> str:
-        return f"{self.guarantee} ({self.why})"
-
-
-class Ready(FromWorker):
-    """A worker is confined, and no code of a student's has run yet."""
-
-    enforced: list[str]
-    gaps: list[Gap] = []
-
-    @property
-    def missing(self) -> list[Gap]:
-        """What was promised and does not hold."""
-        return [gap for gap in self.gaps if gap.promised]
-
-
-class Tried(Message):
-    """How one attempt ended: ``held`` if it was refused, and what was seen."""
-
-    name: str
-    held: bool
-    seen: str
-
-
-class Probed(FromWorker):
-    results: list[Tried]
 
 
 Stub: TypeAlias = Literal["raises", "returns"]
@@ -321,10 +254,6 @@ class Analysed(FromWorker):
 
 class Examined(FromWorker):
     is_stateless: bool
-
-
-class Done(FromWorker):
-    pass
 
 
 class Parameter(Message):

@@ -1,12 +1,18 @@
-"""Python values to message values and back, on the side where the student's objects live."""
+"""Python values to message values and back.
+
+What a student's objects give is encoded here, as hostile; what is passed to them, which is
+trusted, by :mod:`grader.session.student.calls`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from grader.wire.budget import REPLY_NUMBERS
+from grader.wire.errors import ProtocolError
 from grader.wire.messages import (
     DType,
     Entries,
@@ -102,19 +108,39 @@ def sendable(text: str) -> str:
     return text[:MAX_TEXT].encode("utf-8", "backslashreplace").decode()
 
 
-def incoming(value: Value, tensors: list[torch.Tensor], objects: ObjectTable) -> Any:
-    """The Python value a message value stands for; raises KeyError for a forgotten object."""
+def decode(
+    value: Value,
+    tensors: list[torch.Tensor],
+    thing: Callable[[Handle, list[Any] | None], Any],
+) -> Any:
+    """The Python value a message value stands for.
+
+    ``thing`` is asked for what a handle stands for, with its items. Raises ProtocolError for
+    tensors and dtypes that are not there.
+    """
     match value:
         case Plain():
             return value.value
         case TensorRef():
-            return tensors[value.index]
+            return tensor_at(tensors, value.index)
         case Items():
-            items = [incoming(item, tensors, objects) for item in value.items]
+            items = [decode(item, tensors, thing) for item in value.items]
             return items if value.kind == "list" else tuple(items)
         case Entries():
-            return {key: incoming(item, tensors, objects) for key, item in value.items.items()}
+            return {key: decode(item, tensors, thing) for key, item in value.items.items()}
         case DType():
+            if value.name not in DTYPES:
+                raise ProtocolError("it answered with a dtype that is not there")
             return DTYPES[value.name]
         case Handle():
-            return objects[value.id]
+            held = value.items
+            return thing(
+                value, None if held is None else [decode(item, tensors, thing) for item in held]
+            )
+
+
+def tensor_at(tensors: list[torch.Tensor], index: int) -> torch.Tensor:
+    """One of a frame's tensors; raises ProtocolError if it has none there."""
+    if not 0 <= index < len(tensors):
+        raise ProtocolError("it answered with a tensor that is not there")
+    return tensors[index]

@@ -17,8 +17,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from grader.wire.commands import Layer
-from grader.wire.messages import Targets, Tried
+from grader.wire.commands import Layer, Targets, Tried
 from grader.worker import channels
 
 with contextlib.suppress(ImportError):  # nothing is tried on Windows

@@ -20,8 +20,8 @@ from grader.execution import settings, torch_without_dynamo
 from grader.execution.executor import Executor
 from grader.execution.torch_without_dynamo import torch
 from grader.wire import frames
-from grader.wire.commands import Spawn
-from grader.wire.messages import Probed, Reply, Request, Targets, Unusable
+from grader.wire.commands import Probed, Spawn, Targets
+from grader.wire.messages import Reply, Request, Unusable
 from grader.worker import tripwire
 
 Life: TypeAlias = Callable[[socket.socket], None]

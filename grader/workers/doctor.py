@@ -12,9 +12,8 @@ from grader.confinement import namespaces
 from grader.confinement.confine import unconfined
 from grader.processes.environment import CLEAN_ENVIRONMENT
 from grader.processes.staging import PREFIX, Staging
-from grader.wire.commands import Confinement, Layer
+from grader.wire.commands import Confinement, Layer, Probed, Ready, Targets, Tried
 from grader.wire.errors import SandboxError, WorkerLost
-from grader.wire.messages import Probed, Ready, Targets, Tried
 from grader.workers.starting import Workers, start_workers
 
 MEMORY_BYTES = 256 << 20

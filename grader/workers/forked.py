@@ -14,8 +14,7 @@ from typing import Any
 
 import msgspec
 
-from grader.processes.environment import CLEAN_ENVIRONMENT
-from grader.processes.launching import interpreter
+from grader.processes.launching import start_connected
 from grader.wire.commands import (
     Answer,
     Command,
@@ -26,9 +25,7 @@ from grader.wire.commands import (
     Spawn,
     Spawned,
 )
-from grader.wire.errors import (
-    SandboxError,
-)
+from grader.wire.errors import SandboxError
 from grader.workers.bubblewrap import Isolation, find
 from grader.workers.handle import REPLIES, Worker
 
@@ -74,18 +71,10 @@ class ForkServer:
         workers answer with ``replies``.
         """
         isolation = find(staging) if isolate else Isolation(prefix=[], holds=[])
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            number = theirs.fileno()
-            command = interpreter(program)
-            process = subprocess.Popen(
-                [*isolation.prefix, *command, str(number), *isolation.holds],
-                env=CLEAN_ENVIRONMENT,
-                pass_fds=[number],
-                stdin=subprocess.DEVNULL,
-                cwd="/",
-            )
-        return cls(ours, process, staging=staging, replies=replies)
+        process, control = start_connected(
+            program, isolation.holds, kind=socket.SOCK_SEQPACKET, prefix=isolation.prefix
+        )
+        return cls(control, process, staging=staging, replies=replies)
 
     def spawn(self, directory: Path, confinement: Confinement) -> Worker:
         """Fork a worker for the staged files in ``directory``; raises SandboxError."""

@@ -11,6 +11,7 @@ import msgspec
 
 from grader.wire import frames
 from grader.wire.budget import Budget
+from grader.wire.commands import Done, FromWorker, Ready
 from grader.wire.errors import (
     OverBudget,
     ProtocolError,
@@ -18,7 +19,7 @@ from grader.wire.errors import (
     WorkerLost,
     WorkerTimeout,
 )
-from grader.wire.messages import Done, FromWorker, Raised, Ready, Reply, Unusable
+from grader.wire.messages import Raised, Reply, Unusable
 from grader.workers.ending import Process, how_it_ended
 
 SPAWN_SECONDS = 30.0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from grader.wire.commands import Gap, Tried
 from grader.wire.errors import SandboxMissing
-from grader.wire.messages import Gap, Tried
 from grader.worker.attempts import promise
 from grader.workers.doctor import examine
 from grader.workers.starting import Workers

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from grader.batch import local
 from grader.cli.main import grade
+from grader.jobs import kept
 from grader.jobs.client import GradingProcess
 
 from ..toy import FILES, make_course
@@ -113,15 +113,15 @@ def batch(
         def __init__(self, *, isolate: bool = False) -> None:
             pass
 
-        def grade(self, job: Any, **options: Any) -> Any:
+        def grade(self, job: Any, on_progress: Any, **options: Any) -> Any:
             with lock:
                 batches.graded.append(job)
-                return _warm.grade(job, **options)
+                return _warm.grade(job, on_progress, **options)
 
         def close(self) -> None:
             pass
 
-    monkeypatch.setattr(local, "GradingProcess", Shared)
+    monkeypatch.setattr(kept, "GradingProcess", Shared)
     return batches
 
 

@@ -22,7 +22,7 @@ from grader.course.model import Export
 from grader.session.errors import CheckFailure, StudentError
 from grader.session.student.proxy import Student
 from grader.wire.budget import Budget
-from grader.wire.commands import Confinement
+from grader.wire.commands import Confinement, Done, FromWorker
 from grader.wire.errors import WorkerLost
 from grader.wire.messages import (
     Analyse,
@@ -33,11 +33,9 @@ from grader.wire.messages import (
     Call,
     CallSignature,
     Convert,
-    Done,
     DType,
     Entries,
     Frame,
-    FromWorker,
     Gradients,
     Handle,
     Inspect,

@@ -5,12 +5,15 @@ from __future__ import annotations
 import pytest
 
 from grader.session.checks.cases import run_case
-from grader.session.checks.scoring import score
+from grader.session.checks.scoring import by_depth, score, worst
 from grader.session.checks.source import SourceContext
+from grader.session.diagnosis.consequences import Failure, with_consequences
+from grader.session.diagnosis.diagnosing import named, observed
 from grader.session.diagnosis.working import Work
 from grader.session.errors import CheckFailure
 
 from ..suites import ASSIGNMENTS, suites_of
+from .test_expected import CORPUS, modules_of
 
 SAID = CheckFailure.__init__
 
@@ -20,13 +23,28 @@ def reworded(self, message, detail=""):
     SAID(self, message[::-1].upper() or "?", f"<{detail.replace('expected', 'due')}>")
 
 
-def verdicts(assignment, source, idle):
-    """Status, points and cause of each check."""
+def verdicts(assignment, source, idle, modules=None):
+    """Status, points and cause of each check, and what each misconception explains."""
     context = SourceContext(assignment, source, seed=3)
     suites = suites_of(assignment.id)
     outcomes = {case.id: run_case(case, context) for case in suites.cases}
-    results = score(suites.expected, outcomes, [], idle=idle)
-    return [(one.id, one.status, one.earned, one.because) for one in results]
+    cases: dict[str, list] = {}
+    for case in suites.cases:
+        cases.setdefault(case.check_id, []).append(case)
+    diagnoses = []
+    if modules is not None:
+        failures = [
+            Failure(id=entry.id, outcome=outcome, cases=cases[entry.id])
+            for entry in by_depth(suites.expected)
+            if (outcome := worst(entry, outcomes)).is_wrong
+        ]
+        found = named(observed(context, modules), modules, seconds=1.0)
+        diagnoses = with_consequences(
+            found, failures, modules.catalogue, assignment, seed=3, seconds=1e6
+        )
+    results = score(suites.expected, outcomes, [], diagnoses, idle)
+    explained = [(one.faults, one.checks, one.complete) for one in diagnoses]
+    return [(one.id, one.status, one.earned, one.because) for one in results], explained
 
 
 SHAPES = "def causal_mask(*a, **o):\n    return torch.ones(1, 1, 1, dtype=torch.bool)\n"
@@ -52,4 +70,24 @@ def test_in_other_words_the_verdict_is_the_same(id, source, idle, monkeypatch):
     before = verdicts(ASSIGNMENTS[id], source, idle)
     monkeypatch.setattr(CheckFailure, "__init__", reworded)
     assert verdicts(ASSIGNMENTS[id], source, idle) == before
-    assert sum(because is not None for *_, because in before) >= 3
+    assert sum(because is not None for *_, because in before[0]) >= 3
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "attention/wrong/no_scale.py",
+        "attention/wrong/changes_query.py",
+        "masks/seeds/additive.py",
+        "gqa/seeds/mask_of_items_not_lifted.py",
+        "gqa/seeds/kv_width_over_groups.py",
+    ],
+)
+def test_in_other_words_a_misconception_explains_the_same(name, monkeypatch):
+    id = name.split("/")[0]
+    source = (CORPUS / name).read_text("utf-8")
+    before = verdicts(ASSIGNMENTS[id], source, {}, modules_of(id))
+    monkeypatch.setattr(CheckFailure, "__init__", reworded)
+    assert verdicts(ASSIGNMENTS[id], source, {}, modules_of(id)) == before
+    assert before[1], "a misconception is named"
+    assert any(checks for _, checks, _ in before[1]), "and explains something"

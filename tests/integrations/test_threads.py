@@ -87,7 +87,7 @@ def test_the_process_outlives_the_thread_that_was_the_first_to_call(
         thread = threading.Thread(target=lambda case=case: check("scale", case[0], course=course))
         thread.start()
         thread.join()
-        process = warm._turns._process
+        process = warm._turns._kept._process
         assert process is not None
         pids.append(process._process.pid)
     assert pids[0] == pids[1]
@@ -117,7 +117,7 @@ def test_a_fork_has_a_process_of_its_own_and_leaves_the_parents(
     course: Path, cases: list[Case]
 ) -> None:
     assert_own(check("scale", cases[0][0], course=course), cases[0])
-    before = warm._turns._process
+    before = warm._turns._kept._process
     forking = multiprocessing.get_context("fork")
     ours, theirs = forking.Pipe()
     child = forking.Process(target=_in_child, args=(course, cases[3], theirs))
@@ -126,7 +126,7 @@ def test_a_fork_has_a_process_of_its_own_and_leaves_the_parents(
     assert ours.recv() == (f"{cases[3][0].__module__}.py", cases[3][1])
     child.join()
     assert_own(check("scale", cases[2][0], course=course), cases[2])
-    assert warm._turns._process is before
+    assert warm._turns._kept._process is before
 
 
 class Interrupted(Exception):
@@ -161,7 +161,7 @@ def test_a_process_that_died_is_said_and_the_next_call_has_another(
     course: Path, cases: list[Case]
 ) -> None:
     check("scale", cases[0][0], course=course)
-    process = warm._turns._process
+    process = warm._turns._kept._process
     assert process is not None
     process.kill()
     with pytest.raises(CheckError, match="ended"):

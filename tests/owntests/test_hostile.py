@@ -5,8 +5,6 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from grader.owntests.client import Measured
-
 from ..toy import FILES
 
 MARKER = "canary_5e1c"
@@ -204,7 +202,7 @@ NOTHING_GAINED = {
     "sends rubbish": "def test_a():\n    scale._transport._sock.sendall(b'rubbish' * 1000)\n"
     "    time.sleep(60)\n",
     "answers in the component's place": "from grader.owntests.messages import Answer\n"
-    "from grader.wire import frames\nfrom grader.wire.messages import Done\n"
+    "from grader.wire import frames\nfrom grader.wire.commands import Done\n"
     "def test_a():\n    frames.send(scale._transport._sock, Done())\n    time.sleep(60)\n",
     "closes the socket": "def test_a():\n    os.close(3)\n",
     "loops": "def test_a():\n    while True:\n        pass\n",
@@ -259,7 +257,7 @@ def test_only_what_right_answers_made_a_test_say_is_shown(hand_in):
         "def test_a(x):\n    assert scale(torch.ones(1)) == 4, f'it is {scale(torch.ones(1))}'\n"
     )
     assert found.caught == 2
-    shown = msgspec.json.encode(Measured(result=found.for_student())).decode()
+    shown = msgspec.json.encode(found.for_student()).decode()
     assert "value" not in shown.replace('"family":"values"', "").replace("wrong numbers", "")
     assert "doubled" not in shown
     assert "Twice is enough" not in shown

@@ -14,6 +14,7 @@ from pathlib import Path
 from xml.etree import ElementTree as Xml
 
 import jsonschema
+import msgspec
 import pytest
 
 from grader.report import files, formats
@@ -430,3 +431,20 @@ def test_an_unknown_name_gets_a_suggestion():
 
 def test_a_format_is_data():
     assert isinstance(formats.find("json"), Format)
+
+
+@pytest.mark.parametrize("imports", [["scale"], ["scale", "shift"]], ids=len)
+@pytest.mark.parametrize("name", [name for name in [*NAMES, "html"] if name != "json"])
+def test_open_points_of_imported_files_are_said_with_the_message_and_the_notes(name, imports):
+    said = {1: "scale.py, which has", 2: "scale.py and shift.py, which have"}[len(imports)]
+    said = f"Uses your {said} open points."
+    checks = [samples.check("a", Status.FAILED, message="Wrong."), samples.check("b")]
+    data, words = (
+        samples.report([msgspec.structs.replace(checks[0], **failed), checks[1]], **whole)
+        for failed, whole in (
+            ({"open_imports": imports}, {"open_imports": imports}),
+            ({"message": f"Wrong. {said}"}, {"notes": [f"{said} See to that first."]}),
+        )
+    )
+
+    assert export(name, data) == export(name, words)

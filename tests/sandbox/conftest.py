@@ -16,7 +16,7 @@ from grader.wire.commands import Confinement
 from grader.wire.errors import SandboxError
 from grader.wire.messages import Call, Load, Loaded, Plain, Returned, TensorRef
 from grader.wire.tensors import Packer, unpack
-from grader.wire.values import ObjectTable, incoming
+from grader.wire.values import decode
 from grader.workers.forked import ForkServer
 from grader.workers.handle import Worker
 
@@ -54,7 +54,7 @@ class Submission:
         """What a call returned."""
         reply, blob = self.reply_to(name, *arguments, seconds=seconds)
         assert isinstance(reply, Returned), reply
-        return incoming(reply.value, unpack(reply.tensors, blob), ObjectTable())
+        return decode(reply.value, unpack(reply.tensors, blob), lambda handle, _: handle)
 
 
 Start = Callable[..., Submission]

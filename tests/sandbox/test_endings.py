@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
+from grader.wire.commands import Done
 from grader.wire.errors import ProtocolError, WorkerLost, WorkerTimeout
-from grader.wire.messages import BeginCheck, Done, Raised, Returned, Unusable
+from grader.wire.messages import BeginCheck, Raised, Returned, Unusable
 
 FAREWELLS = """
 import ctypes, os, signal, sys, threading

@@ -15,9 +15,8 @@ import pytest
 
 from grader.confinement.confine import FILES, LAYERS, PROCESSES, TRUNCATION, USER, WRITING
 from grader.processes.environment import CLEAN_ENVIRONMENT
-from grader.wire.commands import Layer
+from grader.wire.commands import Layer, Ready, Tried
 from grader.wire.errors import SandboxMissing
-from grader.wire.messages import Ready, Tried
 from grader.worker.attempts import PROBES
 from grader.workers.doctor import examine
 from grader.workers.forked import ForkServer

@@ -5,7 +5,7 @@ import torch
 
 from grader.session.checks.assertions import assert_not_forbidden
 from grader.session.errors import CheckFailure, MissingExport, StudentError
-from grader.wire.messages import Done
+from grader.wire.commands import Done
 
 ATTENTION = "torch.nn.functional.scaled_dot_product_attention"
 LAYER = "torch.nn.MultiheadAttention"
@@ -390,8 +390,8 @@ class TestForbiddenUses:
     def test_what_ran_is_told_in_words_of_ours(self, hand_in):
         hand_in("def f(x): return x", forbidden=[ATTENTION, LAYER], f={})
         process = hand_in.last.process
-        process._note(Done(tripped={ATTENTION: "<b>whatever</b>", "torch.other": LAYER}))
-        process._note(Done(tripped={LAYER: "torch.nn.TransformerEncoder"}))
+        process._noted.note(Done(tripped={ATTENTION: "<b>whatever</b>", "torch.other": LAYER}))
+        process._noted.note(Done(tripped={LAYER: "torch.nn.TransformerEncoder"}))
         first, second = hand_in.last.forbidden_uses
         assert (first.name, first.by) == (ATTENTION, "")
         assert (second.name, second.by) == (LAYER, "torch.nn.TransformerEncoder")

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from grader.report.model import Status
-from grader.session.checks.outcomes import Outcome
+from grader.session.checks.outcomes import Outcome, outcome_of
 from grader.session.errors import OutOfTime, StudentError, SubmissionUnusable
 from grader.session.student import lifecycle
 from grader.wire.errors import WorkerLost, WorkerTimeout
@@ -13,10 +13,6 @@ from grader.wire.errors import WorkerLost, WorkerTimeout
 F = {"f": {}}
 FAILED = Outcome(status=Status.FAILED)
 RAISED = Outcome(status=Status.ERROR, error="raised/RuntimeError", detail="size mismatch")
-OUT_OF_MEMORY = Outcome(status=Status.ERROR, error="raised/MemoryError")
-NO_ALLOCATION = Outcome(
-    status=Status.ERROR, error="raised/RuntimeError", detail="can't allocate memory: 8 bytes"
-)
 ENDED = [Outcome(status=Status.TIMEOUT), Outcome(status=Status.CRASHED)]
 
 
@@ -110,10 +106,14 @@ class TestLaterWorkers:
         assert student.f() == 1
         assert not any(map(context.can_retry, [FAILED, RAISED]))
 
-    def test_unless_it_ran_out_of_something(self, hand_in):
-        hand_in("def f(): return 1", **F)
+    @pytest.mark.parametrize("huge", ["torch.empty(1 << 50)", "bytearray(1 << 60)"])
+    def test_unless_it_ran_out_of_something(self, hand_in, huge):
+        student = hand_in(f"import torch\ndef f(): return 1\ndef g(): return {huge}", g={}, **F)
         hand_in.last.begin("another")
-        assert all(map(hand_in.last.can_retry, [OUT_OF_MEMORY, NO_ALLOCATION, *ENDED]))
+        with pytest.raises(StudentError) as raised:
+            student.g()
+        no_memory = outcome_of(raised.value, None)
+        assert all(map(hand_in.last.can_retry, [no_memory, *ENDED]))
 
     @pytest.mark.parametrize("ending", ["raise SystemExit", "import os; os._exit(0)"])
     def test_what_ends_processes_is(self, hand_in, ending):

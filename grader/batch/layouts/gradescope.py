@@ -13,10 +13,10 @@ import msgspec
 
 from grader.batch.dates import moment
 from grader.batch.place import HandIn, Place, Reading
+from grader.batch.unpacking import GRADESCOPE_METADATA as METADATA
 
 TITLE = "a Gradescope export (submission_metadata.yml)"
 ORDER = 10
-METADATA = "submission_metadata.yml"
 
 _SUBMISSION = re.compile(r"""['"]?:?(submission_(\d{1,18}))['"]?:\s*""")
 _FIELD = re.compile(r"( *)(- )?:?([a-z_]+):(?: +(.*))?")

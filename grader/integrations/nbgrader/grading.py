@@ -25,7 +25,7 @@ from grader.report.files import encode, write_atomically
 from grader.report.model import Report
 from grader.report.recorded import html
 from grader.report.text import render_checks
-from grader.report.words import grade
+from grader.report.words import grade, notes
 
 REPORTS = "reports"
 
@@ -126,7 +126,7 @@ def comment_on(report: Report) -> str:
     words = [f"{grade(report)}.", report.message]
     for diagnosis in report.diagnosis:
         words.append(f"{diagnosis.message} {diagnosis.hint}")
-    words += [f"Note: {note}" for note in report.notes]
+    words += [f"Note: {note}" for note in notes(report)]
     return "\n\n".join(_markdown(text) for text in words if text)
 
 

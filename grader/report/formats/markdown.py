@@ -10,7 +10,7 @@ from grader.report.causes import Cause, around_diagnoses, failed
 from grader.report.formats.items import reports
 from grader.report.formats.registry import AnyReport, Format
 from grader.report.model import CourseReport, Evidence, Report
-from grader.report.words import NO_SCORE, grade, has_score, lateness, most_likely
+from grader.report.words import NO_SCORE, grade, has_score, lateness, most_likely, notes
 
 _WIDTH = 90
 
@@ -41,7 +41,7 @@ def _report(report: Report, level: str) -> Iterator[str]:
     yield f"{level} {safe.markdown(report.assignment.title)}: {grade(report)}"
     yield _paragraph(lateness(report))
     yield _paragraph(report.message)
-    yield "\n".join(f"- {safe.markdown(note)}" for note in report.notes)
+    yield "\n".join(f"- {safe.markdown(note)}" for note in notes(report))
     before, after = around_diagnoses(report)
     for cause in before:
         yield from _cause(cause, level)

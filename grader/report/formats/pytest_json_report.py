@@ -18,6 +18,7 @@ from grader.report import safe
 from grader.report.formats.items import Item, encode, items, reports
 from grader.report.formats.registry import AnyReport, Format
 from grader.report.model import Report, Status
+from grader.report.words import notes, open_points
 
 _OUTCOMES = {Status.PASSED: "passed", Status.SKIPPED: "skipped"}
 """Whatever else becomes of a check is ``failed``: ``error`` is what pytest calls a fixture's."""
@@ -91,7 +92,7 @@ def _assignment(report: Report) -> dict[str, Any]:
         "earned": report.score.earned,
         "possible": report.score.possible,
         "message": _escaped(report.message),
-        "notes": [_escaped(note) for note in report.notes],
+        "notes": [_escaped(note) for note in notes(report)],
         "diagnosis": [
             {
                 "faults": [safe.escape(fault) for fault in one.faults],
@@ -125,13 +126,14 @@ def _test(item: Item) -> dict[str, Any]:
 
 def _check(item: Item) -> dict[str, Any]:
     check = item.check
+    message = f"{check.message} {open_points(check.open_imports)}".strip()
     return {
         "check": safe.escape(check.id),
         "title": safe.escape(item.title),
         "status": check.status.value,
         "earned": check.earned,
         "points": check.points,
-        "message": _escaped(check.message),
+        "message": _escaped(message),
         "hint": _escaped(check.hint),
         "because": check.because and safe.escape(check.because),
     }

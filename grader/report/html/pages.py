@@ -21,6 +21,7 @@ from grader.report.words import (
     lateness,
     moment,
     most_likely,
+    notes,
 )
 
 
@@ -60,6 +61,7 @@ def _environment() -> jinja2.Environment:
     environment.filters["count"] = count
     environment.filters["moment"] = moment
     environment.globals.update(
+        notes=notes,
         words=WORDS,
         grade=grade,
         has_score=has_score,

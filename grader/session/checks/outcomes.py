@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import re
 import traceback
 from collections.abc import Sequence
 from typing import Any
@@ -13,6 +12,7 @@ import msgspec
 from grader.course.helpers import left_words, unchained_words
 from grader.course.submission import Submission
 from grader.diagnosis.crashes import explain
+from grader.diagnosis.torch_words import is_write_to_leaf, lacks_memory
 from grader.report.model import Evidence, Location, Status
 from grader.session.errors import (
     CheckFailure,
@@ -56,6 +56,10 @@ class Outcome(msgspec.Struct, kw_only=True):
     """Equal for errors that have one cause: their type and line, and what they mean."""
     error: str = ""
     """The type of the error that the student's code raised, if that is what became of it."""
+    lacks_memory: bool = False
+    """Whether there may have been too little memory for the student's code."""
+    wrote_to_leaf: bool = False
+    """Whether torch refused a write into an input whose gradient is asked for."""
     unusable: bool = False
     """What the check needs is not there: the file cannot be imported, or lacks the export."""
     wrong_shape: bool = False
@@ -96,8 +100,7 @@ class Outcome(msgspec.Struct, kw_only=True):
     def is_repeated(self) -> bool:
         """Whether code that keeps nothing ends so each time: memory and time may run short once."""
         return self.status is Status.FAILED or (
-            self.status is Status.ERROR
-            and not re.search("memory|alloc", self.error + self.detail, re.I)
+            self.status is Status.ERROR and not self.lacks_memory
         )
 
 
@@ -202,6 +205,7 @@ def _errored(
     meaning: str = "",
 ) -> Outcome:
     raised = error.raised
+    types = [raised.type, *raised.bases]
     return Outcome(
         status=Status.ERROR,
         message=f"{_what_and_where(error, location)} {more}".rstrip(),
@@ -210,6 +214,8 @@ def _errored(
         location=location,
         signature=f"{raised.kind}/{raised.type}/{location.line if location else 0}/{meaning}",
         error=f"{raised.kind}/{raised.type}",
+        lacks_memory=lacks_memory(types, raised.message),
+        wrote_to_leaf=is_write_to_leaf(types, raised.message),
     )
 
 

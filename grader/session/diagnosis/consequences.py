@@ -24,9 +24,6 @@ from grader.session.checks.source import SourceContext
 _SLOW = ("device", "training")
 """Families that take seconds: the first operation on the device of shapes imports half of torch."""
 
-_OF_A_LEAF = "leaf Variable that requires grad"
-"""In torch's words for a tensor that is changed in place while gradients of it are asked for."""
-
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
 
@@ -80,7 +77,9 @@ def with_consequences(
         if any(failure.outcome.inputs_changed for failure in spoilers):
             # The catalogue's fault may do it where torch lets it pass.
             known = {one.id for ones in explained.values() for one in ones}
-            spoilers += [one for one in failures if one.id not in known and _is_of_a_leaf(one)]
+            spoilers += [
+                one for one in failures if one.id not in known and one.outcome.wrote_to_leaf
+            ]
     complete = complete or sum(map(len, explained.values())) == len(failures)
     diagnoses = [
         msgspec.structs.replace(
@@ -92,10 +91,6 @@ def with_consequences(
     ]
     points = {failure.id: failure.check.points for failure in failures}
     return sorted(diagnoses, key=lambda one: -sum(points[id] for id in one.checks))
-
-
-def _is_of_a_leaf(failure: Failure) -> bool:
-    return failure.outcome.status is Status.ERROR and _OF_A_LEAF in failure.outcome.detail
 
 
 def _typical_first(failures: Sequence[Failure], fault: Fault) -> list[Failure]:

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, TypeAlias
 import torch
 
 from grader.course.model import Assignment
+from grader.diagnosis.probes import PROBE_SEED
 from grader.session.checks.context import CheckContext, reference_context
 from grader.session.diagnosis.varying import (
     CHANGES,
@@ -47,8 +48,6 @@ from grader.session.errors import (
 from grader.session.student.modules import RemoteModule
 from grader.wire.errors import SandboxError, WorkerLost
 
-SEED = 20_170_612
-"""Inputs are always the same: nothing is gained by knowing them."""
 MOST = 4
 """Calls that an export is asked at; one that shows work is enough."""
 LEAST = 1e-3
@@ -129,7 +128,7 @@ class Workings:
         return any(one.test is Test.COMBINES for one in self.specimens(export))
 
     def _find(self, export: str) -> list[Specimen]:
-        reference = reference_context(self._assignment, seed=SEED)
+        reference = reference_context(self._assignment, seed=PROBE_SEED)
         # Of a probe's sizes the first tells enough.
         runs = {name.partition("/")[0]: (name, run) for name, run in reversed(self._runs)}
         found: list[Specimen] = []
@@ -164,7 +163,7 @@ class Workings:
         return False
 
     def _find_unknown(self, export: str) -> list[Specimen]:
-        reference = reference_context(self._assignment, seed=SEED)
+        reference = reference_context(self._assignment, seed=PROBE_SEED)
         found: list[Specimen] = []
         for name, run in self._runs:
             specimen = Specimen(name, run, export, frozenset())
@@ -176,7 +175,7 @@ class Workings:
 
     def _at_random(self, context: CheckContext, specimen: Specimen) -> list[Numbers]:
         """What the call gives with every parameter drawn at random, whatever they are called."""
-        reference = reference_context(self._assignment, seed=SEED)
+        reference = reference_context(self._assignment, seed=PROBE_SEED)
         made: list[Given] = []
         calls: list[Given] = []
 
@@ -185,9 +184,9 @@ class Workings:
             raise _Answered([])
 
         _interrupted(reference, specimen, ask, made)
-        context.begin(specimen.name, seed=SEED)
+        context.begin(specimen.name, seed=PROBE_SEED)
         module = getattr(context.student, specimen.export)(*made[-1][0], **made[-1][1]).eval()
-        generator = torch.Generator().manual_seed(SEED)
+        generator = torch.Generator().manual_seed(PROBE_SEED)
         with torch.no_grad():
             for parameter in module.parameters():
                 parameter.copy_(0.5 * torch.randn(parameter.shape, generator=generator))
@@ -387,7 +386,7 @@ def _interrupted(
 ) -> list[Numbers]:
     """What ``ask`` raises in the place of the call; ``made`` gets what modules are made with."""
     made = [] if made is None else made
-    context.begin(specimen.name, seed=SEED)
+    context.begin(specimen.name, seed=PROBE_SEED)
     try:
         with torch.no_grad():
             specimen.run(_Watched(context, specimen.export, ask, made))

@@ -32,7 +32,8 @@ from grader.wire.messages import (
     Unusable,
     Value,
 )
-from grader.wire.tensors import DTYPES, NAMES, TOO_LARGE, TOO_LARGE_TOGETHER, Packer, unpack
+from grader.wire.tensors import NAMES, TOO_LARGE, TOO_LARGE_TOGETHER, Packer, unpack
+from grader.wire.values import decode, tensor_at
 
 Kind: TypeAlias = tuple[torch.Size, torch.dtype, torch.device]
 _KEPT_FROM = "kept_from_what_was_written"
@@ -72,7 +73,7 @@ class RemoteObject:
         reply, blob = self._transport.ask(request, b"", Returned)
         returned = accept(reply, "An attribute of what your code returned is")
         tensors = unpack(returned.tensors, blob, budget=self._transport.budget)
-        return decode(returned.value, tensors, self._transport)
+        return decoded(returned.value, tensors, self._transport)
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         call = RemoteCall(self._transport, arguments, options, None)
@@ -155,7 +156,7 @@ class RemoteCall:
         else:
             self.perform()
         assert self._returned is not None
-        return decode(self._returned.value, self.tensors, self._transport)
+        return decoded(self._returned.value, self.tensors, self._transport)
 
     def perform(self) -> list[torch.Tensor]:
         """Make the round trip; results are in ``tensors``, in the order of their indices."""
@@ -190,7 +191,7 @@ class RemoteCall:
         self._transport.input_writes += bool(changed)
         by_index = dict(self._inputs.values())
         for index, new in changed.items():
-            mine, written = by_index.get(index), _index(self.tensors, new)
+            mine, written = by_index.get(index), tensor_at(self.tensors, new)
             if mine is None or (mine.dtype, mine.device) != (written.dtype, written.device):
                 raise ProtocolError("it wrote into an input that was not passed")
             if self._transport.inputs_closed:
@@ -249,7 +250,7 @@ class _WayBack:
         tensors = unpack(gradients.tensors, blob, budget=self._transport.budget)
         result = [gradients.inputs.get(index) for index in self._inputs]
         result += [gradients.parameters.get(name) for name in self._parameters]
-        found = [None if index is None else _index(tensors, index) for index in result]
+        found = [None if index is None else tensor_at(tensors, index) for index in result]
         for gradient, kind in zip(found, self._kinds, strict=True):
             if gradient is not None and kind_of(gradient) != kind:
                 raise ProtocolError("it sent a gradient of another shape, type or device")
@@ -312,32 +313,13 @@ def accept(reply: Any, subject: str = "Your code made") -> Any:
     return reply
 
 
-def decode(value: Value, tensors: list[torch.Tensor], transport: Transport) -> Any:
-    match value:
-        case Plain():
-            return value.value
-        case TensorRef():
-            return _index(tensors, value.index)
-        case Items():
-            items = [decode(item, tensors, transport) for item in value.items]
-            return items if value.kind == "list" else tuple(items)
-        case Entries():
-            return {key: decode(item, tensors, transport) for key, item in value.items.items()}
-        case DType():
-            if value.name not in DTYPES:
-                raise ProtocolError("it answered with a dtype that is not there")
-            return DTYPES[value.name]
-        case Handle():
-            members = value.items
-            if members is not None:
-                members = [decode(item, tensors, transport) for item in members]
-            return RemoteObject(transport, value.id, value.type, members)
-
-
-def _index(tensors: list[torch.Tensor], index: int) -> torch.Tensor:
-    if not 0 <= index < len(tensors):
-        raise ProtocolError("it answered with a tensor that is not there")
-    return tensors[index]
+def decoded(value: Value, tensors: list[torch.Tensor], transport: Transport) -> Any:
+    """What a message value stands for: objects of the student's stay where they are."""
+    return decode(
+        value,
+        tensors,
+        lambda handle, items: RemoteObject(transport, handle.id, handle.type, items),
+    )
 
 
 def kind_of(tensor: torch.Tensor) -> Kind:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from grader.session.errors import StudentError
+from grader.wire.commands import FromWorker
 from grader.wire.errors import WorkerLost, WorkerTimeout
-from grader.wire.messages import ForbiddenUse, FromWorker, Raised
+from grader.wire.messages import ForbiddenUse, Raised
 
 MOST_CHANGES, MOST_CHARACTERS = 6, 120
 """Of what a file set for its whole process, and was put back, so many are said."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import time
 from collections.abc import Iterator
 from functools import cached_property
@@ -11,8 +10,6 @@ from pathlib import Path
 from typing import Literal, TypeAlias, TypeVar
 
 from grader.course.model import Assignment, Limits
-from grader.execution import families
-from grader.execution.torch_without_dynamo import COMPILERS
 from grader.jobs.protocol import SandboxMode
 from grader.report.model import Evidence
 from grader.report.words import nearest
@@ -24,14 +21,14 @@ from grader.session.errors import (
     student_error,
 )
 from grader.session.student.file_words import (
-    UNCOMPILED,
     unread,
     what_was_undone,
     where_it_is,
     why_definitions_alone,
 )
+from grader.session.student.noted import Noted
 from grader.wire.budget import Budget
-from grader.wire.commands import Confinement, Layer
+from grader.wire.commands import Confinement, FromWorker, Layer, Ready
 from grader.wire.errors import WorkerLost
 from grader.wire.messages import (
     Analyse,
@@ -40,11 +37,9 @@ from grader.wire.messages import (
     Examine,
     Examined,
     ForbiddenUse,
-    FromWorker,
     Load,
     Loaded,
     Raised,
-    Ready,
     Request,
     Stub,
     Unusable,
@@ -65,8 +60,6 @@ SLOW_IMPORT_SECONDS = 2.0
 UNIMPORTABLE = ("SyntaxError", "IndentationError", "TabError")
 """Raised of a source that no import can run either, so that nobody needs to search it."""
 
-MOST_ERRORS = 8
-"""Of different errors on public inputs, how many are remembered."""
 SHARE_OF_WHAT_IS_LEFT = 0.25
 """No check may take more of the submission's remaining time."""
 
@@ -103,19 +96,16 @@ class StudentProcess:
         self.inputs_closed = False
         self.curves: list[Evidence] = []
         self.budget = Budget()
-        self.notes: list[str] = []
+        self._noted = Noted(assignment.forbidden)
+        self.raised_in_public = self._noted.raised_in_public
+        self.notes = self._noted.notes
         self._defined: list[str] = []
         self._kinds: dict[str, str] = {}
         self._elsewhere: dict[str, str] = {}
         self._changed: list[str] = []
-        self._uses: list[ForbiddenUse] = []
         self._is_read = not assignment.forbidden
         self.fills_memory = False
         """Whether uninitialised memory of torch's is to be told from what was computed."""
-        self._sees_hidden = False
-        self.raised_in_public: list[Raised] = []
-        """What the student's code raised on inputs that anybody may see, each once."""
-        self._met: set[tuple[object, ...]] = set()
         self.stubs: dict[str, Stub] = {}
         """Those that nobody has filled in, by how they end."""
         self.missing: list[str] = []
@@ -167,15 +157,13 @@ class StudentProcess:
         if self._worker is None:
             raise WorkerLost("it has ended during this check")
         reply, data = self._worker.request(request, blob, expected, self._check_deadline)
-        self._note(reply)
-        if isinstance(reply, Raised) and not self._sees_hidden:
-            self._keep(reply)
+        self._noted.note(reply)
         return reply, data
 
     @property
     def sees_hidden(self) -> bool:
         """Whether hidden checks have begun, of whose inputs nothing may get out."""
-        return self._sees_hidden
+        return self._noted.sees_hidden
 
     def begin_hidden(self) -> None:
         """Give hidden checks a worker of their own.
@@ -184,7 +172,7 @@ class StudentProcess:
         worker can leave word of what it has seen to a later one.
         """
         self.discard()
-        self._sees_hidden = True
+        self._noted.sees_hidden = True
 
     @contextlib.contextmanager
     def on_the_side(self, share: float) -> Iterator[None]:
@@ -230,7 +218,7 @@ class StudentProcess:
         """
         if not self._is_read:
             self._read(self._spawn()).discard()
-        return self._uses
+        return self._noted.uses
 
     def _read(self, worker: Worker) -> Worker:
         """Look for what is forbidden in the source, while nothing of it has run in ``worker``.
@@ -255,38 +243,10 @@ class StudentProcess:
                 lost, uses = error, [unread(error)]
             for use in uses:
                 use.file = "" if path == self._main else str(path.relative_to(folder))
-            self._uses += uses
+            self._noted.uses += uses
             if lost is not None:
                 return self._spawn()
         return worker
-
-    def _note(self, reply: FromWorker) -> None:
-        """Keep what a reply says has run. A name is kept once, and only one that was asked for.
-
-        What has run instead of it is kept if it is known to do the same job.
-        """
-        kept = {use.name for use in self._uses}
-        for entry, ran in reply.tripped.items():
-            if entry not in self._assignment.forbidden or entry in kept:
-                continue
-            # Which of a family's members ran can be chosen by hidden inputs; that one did is a bit.
-            known = not self._sees_hidden and ran in families.names()
-            self._uses.append(ForbiddenUse(name=entry, by=ran if known and ran != entry else ""))
-        # Not which: code that saw hidden inputs could choose one by them.
-        if UNCOMPILED not in self.notes and any(name in COMPILERS for name in reply.skipped):
-            self.notes.append(UNCOMPILED)
-
-    def _keep(self, raised: Raised) -> None:
-        """Remember an error, unless the same was met, and no more than an honest answer needs.
-
-        How many there are to choose from is what a hidden check can tell by raising one of them.
-        """
-        raised = student_error(raised).raised
-        line = (raised.frame.file, raised.frame.line) if raised.frame else ()
-        same = raised.kind, raised.type, line, re.sub("[0-9]+", "#", raised.message)
-        if same not in self._met and len(self._met) < MOST_ERRORS:
-            self._met.add(same)
-            self.raised_in_public.append(raised)
 
     def _start_clock(self, seconds: float) -> None:
         self._check_deadline = min(time.monotonic() + seconds, self._submission_deadline)
@@ -396,7 +356,7 @@ class StudentProcess:
             output = worker.take_output()
             if self._mode is None and (output[0] or not self.import_output[0]):
                 self.import_output = output
-        self._note(reply)
+        self._noted.note_what_ran(reply)
         if isinstance(reply, Raised):
             raise student_error(reply)
         assert isinstance(reply, Loaded)

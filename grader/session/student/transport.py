@@ -8,7 +8,8 @@ from grader.execution.executor import Executor
 from grader.report.model import Evidence
 from grader.session.errors import GraderFault
 from grader.wire.budget import Budget
-from grader.wire.messages import BeginCheck, Done, FromWorker, Raised, Request, Unusable
+from grader.wire.commands import Done, FromWorker
+from grader.wire.messages import BeginCheck, Raised, Request, Unusable
 
 R = TypeVar("R", bound=FromWorker)
 

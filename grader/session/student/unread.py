@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 import torch
 
 from grader.session.errors import CheckFailure
-from grader.session.student.calls import accept, decode, kind_of
+from grader.session.student.calls import accept, decoded, kind_of
 from grader.session.student.transport import Transport
 from grader.wire.budget import MAX_DIMS, MAX_NUMEL
 from grader.wire.errors import ProtocolError
@@ -75,7 +75,7 @@ class Source:
         if not isinstance(returned.value, Entries):
             raise ProtocolError("it answered something else than it was asked")
         tensors = unpack(returned.tensors, blob, budget=self._transport.budget)
-        found = decode(returned.value, tensors, self._transport)
+        found = decoded(returned.value, tensors, self._transport)
         for name, tensor in asked.items():
             numbers = found.get(name)
             with torch._C.DisableTorchFunctionSubclass():
