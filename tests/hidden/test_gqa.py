@@ -77,6 +77,7 @@ class TestGroupedQueryAttention(GroupedChecks):
         {"embed_dim": 30, "num_heads": 5, "num_kv_groups": 1},
         {"embed_dim": 30, "num_heads": 5, "num_kv_groups": 5},
     )
+    first = ("group_of_the_keys", "group_of_the_values")
     differences = {
         "number_of_parameters": own(
             points=2,
