@@ -12,11 +12,7 @@ from typing import Any
 
 import torch
 
-from grader.suite import (
-    assert_close,
-    assert_finite,
-    assert_shape,
-)
+from grader.suite import SharedChecks, assert_finite, assert_shape
 
 Weights = dict[str, torch.Tensor]
 AXES = ("batch", "heads", "queries", "keys")
@@ -273,15 +269,27 @@ def undone_by_mask(output: torch.Tensor, mask: torch.Tensor | None) -> bool:
     return mask is not None and not bool(output.isfinite().all())
 
 
-def assert_equals_reference(
-    setting: Setting,
-    student: Any,
-    reference: Any,
-    draw: Any,
-    x: torch.Tensor,
-    mask: torch.Tensor | None = None,
-) -> None:
-    """With the same random weights, output is what the reference gives."""
-    weights = setting.weights(draw)
-    output = setting.output(setting.build(student, weights), x, mask)
-    assert_close(output, setting.output(setting.build(reference, weights), x, mask), "output")
+class LayerChecks(SharedChecks):
+    """Checks of one kind of layer, by its settings; a suite says which."""
+
+    usual: tuple[Setting, int, int]
+    """The setting of most checks, the items of a batch, and the length; all sizes distinct."""
+    wide: tuple[Setting, int, int]
+    """The same, with a head so wide that it shows the weights of all tokens twice."""
+    small: list[tuple[Setting, int, int]]
+    """The same, each with something of size 1."""
+    sizes: tuple[dict[str, Any], ...]
+    """What most probes are run with: ``setting``, ``batch``, ``length``."""
+    square_sizes: tuple[dict[str, Any], ...]
+    """``setting`` and ``length`` for a batch of as many items as there are heads."""
+    wide_sizes: tuple[dict[str, Any], ...]
+    """The same as ``wide``, for a probe."""
+    constructions: tuple[dict[str, int], ...]
+    """Sizes to construct with, allowed and not."""
+
+    def wrong_divisors(self, setting: Any) -> dict[str, float]:
+        """What scores might be divided by instead of the root of the head width, in words."""
+        return {
+            "with the root of embed_dim": setting.width**0.5,
+            "with the root of the number of heads": setting.heads**0.5,
+        }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import pytest
@@ -30,6 +30,8 @@ class Own(NamedTuple):
         copy.__dict__ |= shared.__dict__
         copy.__kwdefaults__ = shared.__kwdefaults__
         copy.__qualname__, copy.__doc__ = shared.__qualname__, shared.__doc__
+        if not self.changes and self.cases is None:
+            return shared
         declared = declared_check(shared)
         assert isinstance(declared, Check)
         check(**(declared._asdict() | dict(self.changes)))(copy)
@@ -45,6 +47,9 @@ class Own(NamedTuple):
             names, list(values.values()), ids=list(values)
         )(copy)
         return marked
+
+
+_NONE = Own({}, None)
 
 
 def own(
@@ -75,15 +80,34 @@ class SharedChecks:
 
     differences: ClassVar[Mapping[str, Own | None]] = {}
 
+    first: ClassVar[Sequence[str]] = ()
+    """Checks of the suite's own that come before the shared ones of their family."""
+
     def __init_subclass__(cls, **options: Any) -> None:
         """Raises ValueError where ``differences`` name a check that nobody shares."""
         super().__init_subclass__(**options)
-        for id, difference in vars(cls).get("differences", {}).items():
-            name = f"test_{id}"
-            shared = getattr(cls, name, None)
-            if shared is None or name in vars(cls) or declared_check(shared) is None:
-                raise ValueError(f"{cls.__name__} differs in {id}, which is no check it inherits")
-            setattr(cls, name, None if difference is None else difference.of(shared))
+        written = vars(cls)
+        differences = dict(written.get("differences", {}))
+        checks: dict[str, Any] = {}
+        for name in _inherited(cls):
+            difference = differences.pop(name.removeprefix("test_"), _NONE)
+            shared = getattr(cls, name)
+            checks[name] = difference and difference.of(shared)
+        if differences:
+            id = next(iter(differences))
+            raise ValueError(f"{cls.__name__} differs in {id}, which is no check it inherits")
+        checks |= {name: thing for name, thing in written.items() if declared_check(thing)}
+        # pytest takes them in the order they are set, and what is inherited after all others.
+        for name in sorted(checks, key=lambda name: name.removeprefix("test_") not in cls.first):
+            if name in written:
+                delattr(cls, name)
+            setattr(cls, name, checks[name])
+
+
+def _inherited(suite: type) -> list[str]:
+    """The names of the checks that a class has from others, in the order they are written."""
+    names = dict.fromkeys(name for one in reversed(suite.__mro__[1:]) for name in vars(one))
+    return [name for name in names if declared_check(getattr(suite, name)) is not None]
 
 
 def probes(suite: types.ModuleType) -> Iterator[tuple[str, Callable[..., Any], Sizes]]:
