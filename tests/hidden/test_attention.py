@@ -221,6 +221,7 @@ def test_mask_meaning(student, draw, kind):
     if kind == "integers-other-than-one":
         mask = mask * torch.tensor([1, 2, -1, 3, 1, 2, -1, 3])
     _, weights = student.scaled_dot_product_attention(*inputs(draw, B), mask=mask)
+    assert_finite(weights, "weights")
     assert_shape(weights, [("B", B), ("T", T), ("S", S)], "weights")
     assert_mask_obeyed(weights, allowed)
 

@@ -437,6 +437,7 @@ def test_mask_of_four_axes(student, draw, rank, setting):
 def test_mask_meaning(student, draw):
     mask = draw.mask(B, H, T, S)
     _, shares = MAIN.loaded(student, draw)(*MAIN.inputs(draw), mask=mask)
+    assert_finite(shares, "weights")
     MAIN.assert_shape_of_weights(shares)
     assert_mask_obeyed(shares, mask)
     assert_rows_sum_to_one(shares, AXES)
