@@ -1,3 +1,3 @@
-"""An autograder for attention components written in PyTorch."""
+"""An autograder for attention components in PyTorch."""
 
 __version__ = "0.1.0"

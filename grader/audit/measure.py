@@ -15,7 +15,7 @@ from grader.audit.model import (
     VariantEntry,
 )
 from grader.audit.mutants import Equivalents, Mutant, make_mutants
-from grader.audit.parallel import spread
+from grader.audit.parallel import run_on_every_core
 from grader.course.model import Assignment, CourseError
 from grader.diagnosis.catalogue import Catalogue, Fault
 from grader.execution import loading
@@ -123,7 +123,7 @@ class _Measure:
         sources = self._catalogue.right_answers
         sources |= {f"the neutral edit {n.slug}": self._build(n) for n in self._catalogue.neutral}
         runs = [(name, source, seed) for name, source in sources.items() for seed in self._seeds]
-        outcomes = spread(lambda run: self._run(run[1], run[2]), runs)
+        outcomes = run_on_every_core(lambda run: self._run(run[1], run[2]), runs)
         return [
             VariantEntry(name=name, check=check, seed=seed, message=_said(outcome))
             for (name, _, seed), found in zip(runs, outcomes, strict=True)
@@ -134,7 +134,7 @@ class _Measure:
     def faults(self) -> list[FaultEntry]:
         """Every fault under every seed: which checks caught it."""
         runs = [(fault, seed) for fault in self._catalogue for seed in self._seeds]
-        outcomes = spread(lambda run: self._run(self._build(run[0]), run[1]), runs)
+        outcomes = run_on_every_core(lambda run: self._run(self._build(run[0]), run[1]), runs)
         failed: dict[str, list[set[str]]] = {}
         for (fault, _), found in zip(runs, outcomes, strict=True):
             failed.setdefault(fault.slug, []).append(_failed(found))
@@ -172,7 +172,7 @@ class _Measure:
 
         Two faults may not be caught less, nor earn more, than either of them alone.
         """
-        problems = spread(self._examine_pair, pairs)
+        problems = run_on_every_core(self._examine_pair, pairs)
         return [
             PairEntry(faults=[fault.slug for fault in pair], problem=problem)
             for pair, problem in zip(pairs, problems, strict=True)
@@ -182,7 +182,7 @@ class _Measure:
     def mutants(self) -> tuple[list[MutantEntry], list[str]]:
         """Generic mutants: those that no check caught, and records without a mutant."""
         mutants = self.possible_mutants
-        caught = spread(self._caught_by, mutants)
+        caught = run_on_every_core(self._caught_by, mutants)
         self.useful |= set().union(*caught)
         survivors = [m for m, found in zip(mutants, caught, strict=True) if not found]
         entries = [

@@ -17,7 +17,7 @@ _work: Callable[[int], Any]
 """A child's, by the number of what it is to be done on."""
 
 
-def spread(work: Callable[[T], R], things: Sequence[T]) -> list[R]:
+def run_on_every_core(work: Callable[[T], R], things: Sequence[T]) -> list[R]:
     """``[work(thing) for thing in things]``; children share what this process has in memory.
 
     Raises what ``work`` raises, or RuntimeError if a child ends before it is done.

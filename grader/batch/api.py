@@ -11,11 +11,11 @@ from pathlib import Path
 import msgspec
 
 from grader.batch.bugs import reported
-from grader.batch.model import Named, Result, Summary
+from grader.batch.model import Result, StudentNote, Summary
 from grader.batch.plan import Plan, make_plan
 from grader.batch.pool import Pool
 from grader.batch.reading import GRADES, SUMMARY
-from grader.batch.roll import Roll
+from grader.batch.roll import ClassRoll
 from grader.batch.running import Runner
 from grader.batch.store import Store
 from grader.batch.tables import assignment_ids, grades_csv, summarise
@@ -55,7 +55,7 @@ class Batch:
         """This run's, as they came."""
         self._store = Store(output)
         try:
-            self._roll = Roll(self._store)
+            self._roll = ClassRoll(self._store)
             self.plan: Plan = make_plan(
                 paths,
                 course,
@@ -117,7 +117,9 @@ class Batch:
                 seconds=time.monotonic() - started,
                 complete=complete,
             )
-            named = [Named(student=one.person.student, assignment=one.assignment) for one in others]
+            named = [
+                StudentNote(student=one.person.student, assignment=one.assignment) for one in others
+            ]
             summary = msgspec.structs.replace(
                 summary,
                 replaced=sorted(runner.replaced, key=lambda one: (one.student, one.assignment)),

@@ -22,7 +22,7 @@ from distributed import CancelledError, Client, Future, KilledWorker
 import grader
 from grader.batch import worker
 from grader.batch.errors import BatchError
-from grader.batch.pool import Lost
+from grader.batch.pool import GraderLost
 from grader.batch.shipping import digest_of, pack_course
 from grader.course.model import Course
 from grader.course.submission import pack
@@ -38,7 +38,7 @@ _ADDRESS = re.compile(r"(?:[a-z]+://)?[^\s/]+:\d{1,5}")
 
 
 class ClusterPool:
-    """A seat for each worker of the scheduler at ``address``, but at most ``jobs``.
+    """A grader for each worker of the scheduler at ``address``, but at most ``jobs``.
 
     As a context manager it is disconnected on exit. How long it waits for the scheduler, for a
     first worker, and for another where the last has gone, is Dask's own setting
@@ -86,13 +86,13 @@ class ClusterPool:
             ) from None
 
     def size(self) -> int:
-        with contextlib.suppress(Exception):  # a connection that is lost is seen by the seats
+        with contextlib.suppress(Exception):  # a connection that is lost is seen by the graders
             self.look()
         here = max(1, self._workers)
         return min(here, self._jobs or here)
 
-    def seat(self) -> ClusterSeat:
-        return ClusterSeat(self)
+    def new_grader(self) -> ClusterGrader:
+        return ClusterGrader(self)
 
     def look(self) -> None:
         """See who is there; raises GradingError where for too long nobody has been."""
@@ -113,7 +113,7 @@ class ClusterPool:
         self._close()
 
 
-class ClusterSeat:
+class ClusterGrader:
     """One submission at a time that is graded wherever a worker is free."""
 
     def __init__(self, pool: ClusterPool) -> None:
@@ -132,10 +132,10 @@ class ClusterSeat:
         )
         while True:
             match self._ask(request):
-                case worker.LacksCourse():
+                case worker.CourseMissing():
                     request.archive = self._pool.archive
                 case worker.Failed() as failed:
-                    raise Lost(failed.message, failed.times)
+                    raise GraderLost(failed.message, failed.times)
                 case CannotGrade() as fault:
                     raise GradingError(
                         fault.message,

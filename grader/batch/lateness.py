@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
-from grader.batch.place import normal
+from grader.batch.class_folder import normal
 from grader.batch.plan import Task
 from grader.course.late import days_late, penalty
 from grader.course.model import Course
 from grader.report.model import Lateness, Report
 
 
-def judged(task: Task, report: Report, course: Course) -> Report:
+def with_lateness(task: Task, report: Report, course: Course) -> Report:
     """``report`` with what the course's policy says of when the task was handed in.
 
     Of a group the latest due date of its members holds.

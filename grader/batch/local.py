@@ -1,8 +1,8 @@
-"""Grading on this machine: a warm process for each seat."""
+"""Grading on this machine: a warm process for each grader."""
 
 from __future__ import annotations
 
-from grader.batch.pool import Lost
+from grader.batch.pool import GraderLost
 from grader.jobs.client import GradingError
 from grader.jobs.kept import KeptProcess
 from grader.jobs.protocol import Job
@@ -11,7 +11,7 @@ from grader.report.model import Report
 
 
 class LocalPool:
-    """``jobs`` seats, by default one for each core that this process may use."""
+    """``jobs`` graders, by default one for each core that this process may use."""
 
     def __init__(self, jobs: int | None = None, *, isolate: bool = False) -> None:
         self._isolate = isolate
@@ -20,7 +20,7 @@ class LocalPool:
     def size(self) -> int:
         return self._jobs
 
-    def seat(self) -> LocalGrader:
+    def new_grader(self) -> LocalGrader:
         return LocalGrader(isolate=self._isolate)
 
 
@@ -31,13 +31,13 @@ class LocalGrader:
         self._kept = KeptProcess(isolate=isolate)
 
     def grade(self, job: Job, *, submission_seconds: float, tries: int) -> Report:
-        """Grade a job; raises as :class:`grader.batch.pool.Grader` says, Lost after one try."""
+        """Grade a job; raises as :class:`grader.batch.pool.Grader` says, GraderLost after one try."""
         try:
             return self._kept.grade(job, submission_seconds=submission_seconds)
         except GradingError as error:
             if error.wrong_course or error.for_every_job:
                 raise
-            raise Lost(str(error)) from None
+            raise GraderLost(str(error)) from None
 
     def close(self) -> None:
         """End the process."""

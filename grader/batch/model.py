@@ -52,7 +52,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     attempts: int = 1
 
 
-class Whose(Person, frozen=True, kw_only=True):
+class ClassPerson(Person, frozen=True, kw_only=True):
     """A student of the class, and for which assignments these are the ids."""
 
     assignments: list[str]
@@ -77,7 +77,7 @@ class MisconceptionSummary(msgspec.Struct, frozen=True, kw_only=True):
     students: list[str]
 
 
-class Named(msgspec.Struct, frozen=True, kw_only=True):
+class StudentNote(msgspec.Struct, frozen=True, kw_only=True):
     """A submission that needs a look."""
 
     student: str
@@ -127,26 +127,26 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="
     durations: Durations
     assignments: list[AssignmentSummary]
     misconceptions: list[MisconceptionSummary]
-    crashed: list[Named]
-    timed_out: list[Named]
-    not_gradable: list[Named]
-    grading_failed: list[Named]
-    unassigned: list[Named]
-    late: list[Named]
+    crashed: list[StudentNote]
+    timed_out: list[StudentNote]
+    not_gradable: list[StudentNote]
+    grading_failed: list[StudentNote]
+    unassigned: list[StudentNote]
+    late: list[StudentNote]
     collisions: list[str]
     left_out: list[str]
-    does_not_run: list[Named] = []
+    does_not_run: list[StudentNote] = []
     """Submissions with an error, such as one of syntax, that keeps every check from being run."""
     copies: list[Copies] = []
-    notes: list[Named]
+    notes: list[StudentNote]
     """What the platform said, and which attempt was taken."""
-    people: list[Whose] = []
+    people: list[ClassPerson] = []
     """Who everybody is, as the platforms say; those of whom nothing but a name is known too."""
-    not_in_input: list[Named] = []
+    not_in_input: list[StudentNote] = []
     """Who is in the class by an earlier run, and was not in the input of this one."""
-    only_these: list[Named] = []
+    only_these: list[StudentNote] = []
     """Who was in the class before ``--only-these`` began it anew."""
-    replaced: list[Named] = []
+    replaced: list[StudentNote] = []
     """Whose earlier report said something else, and where it is kept."""
-    lost: list[Named] = []
+    lost: list[StudentNote] = []
     """Whose report has been taken away, or damaged."""

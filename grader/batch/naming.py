@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from grader.batch.place import HandIn, normal
+from grader.batch.class_folder import HandIn, normal
 from grader.report import safe
 from grader.report.model import Person
 

@@ -14,11 +14,11 @@ from pathlib import Path
 import msgspec
 
 from grader.batch.bugs import is_of_machine, reported
+from grader.batch.class_folder import ClassFolder, HandIn, holds_code
 from grader.batch.errors import BatchError
 from grader.batch.naming import Known, Names, key_of, person_of
-from grader.batch.place import HandIn, Place, holds_code
 from grader.batch.recognise import Found, read_path
-from grader.batch.times import UNKNOWN, When, when_handed_in
+from grader.batch.times import UNKNOWN, HandInTime, when_handed_in
 from grader.course.loading import course_assignment
 from grader.course.model import Course, CourseError
 from grader.course.source import few
@@ -40,7 +40,7 @@ class Task(msgspec.Struct, kw_only=True):
     submission: Path
     notes: list[str] = []
     """What the platform said, and which attempt was taken."""
-    when: When | None = None
+    when: HandInTime | None = None
     """When it was handed in; None where that is not known, or does not matter."""
     refused: str = ""
     """Why it cannot be graded, where that is known already: what the student is told."""
@@ -85,7 +85,7 @@ class _Entry(msgspec.Struct, kw_only=True):
     submission: Path
     assignment: str
     notes: list[str] = []
-    when: When | None = None
+    when: HandInTime | None = None
     refused: str = ""
     bug: str = ""
 
@@ -111,17 +111,17 @@ def make_plan(
     wanted = None if assignment is None else course_assignment(course, assignment).id
     unpacked = scratch / "unpacked"
     unpacked.mkdir(parents=True)
-    place = Place(scratch, list(course.assignments), unpacked)
+    class_folder = ClassFolder(scratch, list(course.assignments), unpacked)
     plan = Plan(layouts=[], tasks=[])
     entries: list[_Entry] = []
     for source, path in enumerate(paths):
         _check_readable(path)
-        found = read_path(Path(os.path.abspath(path)), place, pattern=pattern, layout=layout)
+        found = read_path(Path(os.path.abspath(path)), class_folder, pattern=pattern, layout=layout)
         students = {(one.student, one.id) for one in found.hand_ins}
         label = safe.name(str(path))
         plan.layouts.append(f"{label}: {found.layout}, {count(len(students), 'student')}")
         say(plan.layouts[-1])
-        nameless = [one for one in found.hand_ins if _is_nameless(one, place)]
+        nameless = [one for one in found.hand_ins if _is_nameless(one, class_folder)]
         if nameless and wanted is None:
             say(
                 f"{label}: no name says for which assignment {_these(nameless)} handed in: looking "
@@ -129,19 +129,19 @@ def make_plan(
             )
         plan.left_out += [f"{label}: {safe.name(name)}" for name in found.left_out]
         skipped: list[str] = []
-        entries += _entries(found, source, course, place, scratch, wanted, plan, skipped)
+        entries += _entries(found, source, course, class_folder, scratch, wanted, plan, skipped)
         if skipped:
             say(f"{label}: for other assignments, not graded now: {few(skipped)}")
-    plan.left_out += place.outside
+    plan.left_out += class_folder.outside
     entries = _last_attempts(_with_an_assignment(entries, plan))
     _make_tasks(entries, plan, known)
     return plan
 
 
-def _is_nameless(hand_in: HandIn, place: Place) -> bool:
+def _is_nameless(hand_in: HandIn, class_folder: ClassFolder) -> bool:
     """Whether it is files whose names do not say for which assignment they are."""
     names = [hand_in.assignment, *hand_in.files]
-    return hand_in.folder is None and not any(map(place.assignment_in, names))
+    return hand_in.folder is None and not any(map(class_folder.assignment_in, names))
 
 
 def _these(hand_ins: Sequence[HandIn]) -> str:
@@ -163,7 +163,7 @@ def _entries(
     found: Found,
     source: int,
     course: Course,
-    place: Place,
+    class_folder: ClassFolder,
     scratch: Path,
     wanted: str | None,
     plan: Plan,
@@ -171,13 +171,13 @@ def _entries(
 ) -> list[_Entry]:
     entries = []
     for hand_in in found.hand_ins:
-        named = place.assignment_in(hand_in.assignment)
+        named = class_folder.assignment_in(hand_in.assignment)
         base = _Entry(
             source=source,
             hand_in=hand_in,
             submission=hand_in.sources[0],
             assignment=wanted or named,
-            refused=place.problem_with(hand_in),
+            refused=class_folder.problem_with(hand_in),
         )
         try:
             if (

@@ -1,4 +1,4 @@
-"""Where submissions are graded: a pool has seats, and each seat grades one at a time.
+"""Where submissions are graded: a pool makes graders, each of which grades one at a time.
 
 The processes of this machine (``local``) and the workers of a cluster (``cluster``) are pools.
 """
@@ -11,7 +11,7 @@ from grader.jobs.protocol import Job
 from grader.report.model import Report
 
 
-class Lost(Exception):
+class GraderLost(Exception):
     """What graded a submission ended, ``times`` times, before it was done; the text says how."""
 
     def __init__(self, message: str, times: int = 1) -> None:
@@ -20,28 +20,28 @@ class Lost(Exception):
 
 
 class Grader(Protocol):
-    """A place where one submission at a time is graded; used by one thread."""
+    """Grades one submission at a time; used by one thread."""
 
     def grade(self, job: Job, *, submission_seconds: float, tries: int) -> Report:
         """Grade a job whose code may take so long; the report is an instructor's.
 
-        Raises Lost, after at most so many tries, and GradingError for what no other job would be
+        Raises GraderLost, after at most so many tries, and GradingError for what no other job would be
         spared.
         """
         ...
 
     def close(self) -> None:
-        """Let go of it; what it was doing is lost."""
+        """End it; the submission that it was grading is lost."""
         ...
 
 
 class Pool(Protocol):
-    """Where there are seats."""
+    """Makes graders, as many as are of use."""
 
     def size(self) -> int:
-        """How many seats are of use at this moment; there may be more later."""
+        """How many graders are of use now; the number may grow later."""
         ...
 
-    def seat(self) -> Grader:
-        """A further seat."""
+    def new_grader(self) -> Grader:
+        """A further grader."""
         ...

@@ -14,9 +14,9 @@ from typing import cast
 import msgspec
 
 from grader.batch import layouts
+from grader.batch.class_folder import ClassFolder, HandIn, Layout, Reading, holds_code
 from grader.batch.errors import BatchError
 from grader.batch.layouts.files import of_file
-from grader.batch.place import HandIn, Layout, Place, Reading, holds_code
 from grader.report.words import count
 
 MAX_PATTERN_DEPTH = 6
@@ -27,7 +27,7 @@ GUESSES = 80
 
 
 class Found(msgspec.Struct, kw_only=True):
-    """What one place holds."""
+    """What one folder holds."""
 
     layout: str
     hand_ins: list[HandIn]
@@ -36,7 +36,7 @@ class Found(msgspec.Struct, kw_only=True):
 
 
 class _Candidate(msgspec.Struct, kw_only=True):
-    """A layout, and what it makes of a place."""
+    """A layout, and what it makes of a folder."""
 
     name: str
     layout: Layout
@@ -66,29 +66,31 @@ def all_layouts() -> dict[str, Layout]:
     return dict(sorted(modules.items(), key=lambda item: item[1].ORDER))
 
 
-def read_path(path: Path, place: Place, *, pattern: str | None, layout: str | None) -> Found:
+def read_path(
+    path: Path, class_folder: ClassFolder, *, pattern: str | None, layout: str | None
+) -> Found:
     """Who handed in what below ``path``: a folder, a platform's zip, or a single file.
 
-    ``place`` is any place of this batch. Raises BatchError, saying what was seen.
+    ``class_folder`` is any folder of this batch. Raises BatchError, saying what was seen.
     """
     hint = ""
     if path.is_dir():
-        place = place.below(path)
+        class_folder = class_folder.below(path)
     elif path.suffix.lower() == ".zip":
-        place, hint = place.unpacked(path), place.assignment_in(path.stem)
+        class_folder, hint = class_folder.unpacked(path), class_folder.assignment_in(path.stem)
     elif path.is_file():
-        one = of_file(path, place.ids)
-        if one.student in place.ids:
+        one = of_file(path, class_folder.ids)
+        if one.student in class_folder.ids:
             one = HandIn(student=path.parent.name, files=one.files)
         return Found(layout="a file", hand_ins=[one])
     else:
         raise BatchError(f"{path}: there is no such file or folder")
     if pattern:
-        found = read_pattern(place, pattern)
+        found = read_pattern(class_folder, pattern)
     elif layout:
-        found = read_as(place, layout)
+        found = read_as(class_folder, layout)
     else:
-        found = read_place(place)
+        found = read_folder(class_folder)
     return with_hint(found, hint)
 
 
@@ -102,19 +104,19 @@ def with_hint(found: Found, assignment: str) -> Found:
     return found
 
 
-def read_place(place: Place) -> Found:
+def read_folder(class_folder: ClassFolder) -> Found:
     """Who handed in what, by the layout that most entries bear the signs of.
 
     Raises BatchError if none does, or if as many bear those of another, which means another class.
     """
-    candidates = _candidates(place)
-    if _wraps(place) and all(one.is_guess for one in candidates):
+    candidates = _candidates(class_folder)
+    if _wraps(class_folder) and all(one.is_guess for one in candidates):
         # Zips and exports wrap what matters in a folder of their own.
-        return read_place(place.below(place.folders[0]))
-    best = _best(candidates, place)
-    if not best or len(_accounted(place, best[0])) * 2 < len(place.entries):
+        return read_folder(class_folder.below(class_folder.folders[0]))
+    best = _best(candidates, class_folder)
+    if not best or len(_accounted(class_folder, best[0])) * 2 < len(class_folder.entries):
         raise BatchError(
-            f"{place.path}: {_seen(place)}, which is laid out like nothing that is known "
+            f"{class_folder.path}: {_seen(class_folder)}, which is laid out like nothing that is known "
             f"({'; '.join(layout.TITLE for layout in all_layouts().values())}). Say which it is "
             "with --layout NAME (--layout list names them), or where the student's name is: "
             "--pattern '{student}/{assignment}.py', or a regular expression with (?P<student>...)"
@@ -123,23 +125,23 @@ def read_place(place: Place) -> Found:
     if other is not None:
         both = (best[0], other)
         raise BatchError(
-            f"{place.path}: {_seen(place)}, which may be "
+            f"{class_folder.path}: {_seen(class_folder)}, which may be "
             f"{' or '.join(one.layout.TITLE for one in both)}, and nothing says which. Say so: "
             f"{' or '.join(f'--layout {one.name}' for one in both)}"
         )
-    return _found(place, best[0])
+    return _found(class_folder, best[0])
 
 
-def read_as(place: Place, name: str) -> Found:
+def read_as(class_folder: ClassFolder, name: str) -> Found:
     """Who handed in what, by the layout of this name; raises BatchError if it finds nothing."""
-    layout, inner = all_layouts()[name], place
+    layout, inner = all_layouts()[name], class_folder
     while True:
         reading = layout.find(inner)
         if reading.hand_ins:
             return _found(inner, _candidate(inner, name, layout, reading))
         if not _wraps(inner):
             raise BatchError(
-                f"{place.path}: {_seen(inner)}, and none of it is that of {layout.TITLE} "
+                f"{class_folder.path}: {_seen(inner)}, and none of it is that of {layout.TITLE} "
                 f"(--layout {name})"
             )
         inner = inner.below(inner.folders[0])
@@ -153,33 +155,35 @@ def _of_platform(hand_in: HandIn, layout: Layout) -> HandIn:
     return msgspec.structs.replace(hand_in, platform=name)
 
 
-def is_of_platform(place: Place) -> bool:
-    """Whether most of the place bears the signs of a platform's own layout."""
-    best = _best(_candidates(place, of_platforms=True), place)
-    return bool(best) and len(best[0].signs) * 2 > len(place.entries)
+def is_of_platform(class_folder: ClassFolder) -> bool:
+    """Whether most of the folder bears the signs of a platform's own layout."""
+    best = _best(_candidates(class_folder, of_platforms=True), class_folder)
+    return bool(best) and len(best[0].signs) * 2 > len(class_folder.entries)
 
 
-def _wraps(place: Place) -> bool:
-    return len(place.folders) == 1 and not place.files
+def _wraps(class_folder: ClassFolder) -> bool:
+    return len(class_folder.folders) == 1 and not class_folder.files
 
 
-def _candidates(place: Place, *, of_platforms: bool = False) -> list[_Candidate]:
+def _candidates(class_folder: ClassFolder, *, of_platforms: bool = False) -> list[_Candidate]:
     found = [
-        _candidate(place, name, layout, layout.find(place))
+        _candidate(class_folder, name, layout, layout.find(class_folder))
         for name, layout in all_layouts().items()
         if not of_platforms or layout.ORDER < COMPOSED
     ]
     return [one for one in found if one.reading.hand_ins and one.signs]
 
 
-def _candidate(place: Place, name: str, layout: Layout, reading: Reading) -> _Candidate:
+def _candidate(
+    class_folder: ClassFolder, name: str, layout: Layout, reading: Reading
+) -> _Candidate:
     signs = reading.signs
     if signs is None:
-        signs = frozenset(_holders(place, reading.hand_ins))
+        signs = frozenset(_holders(class_folder, reading.hand_ins))
     return _Candidate(name=name, layout=layout, reading=reading, signs=signs)
 
 
-def _best(candidates: list[_Candidate], place: Place) -> list[_Candidate]:
+def _best(candidates: list[_Candidate], class_folder: ClassFolder) -> list[_Candidate]:
     """Those with the most entries that bear their signs, or for guesses no other's.
 
     Of nothing but guesses those that account for most.
@@ -187,7 +191,7 @@ def _best(candidates: list[_Candidate], place: Place) -> list[_Candidate]:
     signed = frozenset[Path]().union(*(one.signs for one in candidates if not one.is_guess))
     best = _most(candidates, lambda one: len(one.signs - signed if one.is_guess else one.signs))
     if all(one.is_guess for one in best):
-        best = _most(best, lambda one: len(_accounted(place, one)))
+        best = _most(best, lambda one: len(_accounted(class_folder, one)))
     return best
 
 
@@ -198,21 +202,21 @@ def _most(candidates: list[_Candidate], weight: Callable[[_Candidate], int]) -> 
     ]
 
 
-def _holders(place: Place, hand_ins: list[HandIn]) -> set[Path]:
-    """The entries of the place that hand-ins are, or lie in."""
+def _holders(class_folder: ClassFolder, hand_ins: list[HandIn]) -> set[Path]:
+    """The entries of the folder that hand-ins are, or lie in."""
     sources = {source for one in hand_ins for source in one.sources}
     sources |= {parent for source in sources for parent in source.parents}
-    return sources.intersection(place.entries)
+    return sources.intersection(class_folder.entries)
 
 
-def _accounted(place: Place, one: _Candidate) -> Set[Path]:
-    if any(hand_in.folder == place.path for hand_in in one.reading.hand_ins):
-        return set(place.entries)
-    return one.signs | _holders(place, one.reading.hand_ins)
+def _accounted(class_folder: ClassFolder, one: _Candidate) -> Set[Path]:
+    if any(hand_in.folder == class_folder.path for hand_in in one.reading.hand_ins):
+        return set(class_folder.entries)
+    return one.signs | _holders(class_folder, one.reading.hand_ins)
 
 
-def _found(place: Place, one: _Candidate) -> Found:
-    left_out = [*_left_out(place, one), *one.reading.left_out]
+def _found(class_folder: ClassFolder, one: _Candidate) -> Found:
+    left_out = [*_left_out(class_folder, one), *one.reading.left_out]
     return Found(
         layout=one.layout.TITLE,
         hand_ins=[_of_platform(each, one.layout) for each in one.reading.hand_ins],
@@ -220,8 +224,8 @@ def _found(place: Place, one: _Candidate) -> Found:
     )
 
 
-def read_pattern(place: Place, pattern: str) -> Found:
-    """Who handed in what, by a template or a regular expression of paths below the place.
+def read_pattern(class_folder: ClassFolder, pattern: str) -> Found:
+    """Who handed in what, by a template or a regular expression of paths below the folder.
 
     A folder that fits is handed in as it is; files that fit are put together by student. Raises
     BatchError for a pattern that is none or that nothing fits.
@@ -230,8 +234,8 @@ def read_pattern(place: Place, pattern: str) -> Found:
     folders: list[HandIn] = []
     files: dict[tuple[str, str], dict[str, Path]] = {}
     seen: list[str] = []
-    for path, is_folder in _walk(place):
-        name = path.relative_to(place.path).as_posix()
+    for path, is_folder in _walk(class_folder):
+        name = path.relative_to(class_folder.path).as_posix()
         match = expression.fullmatch(name)
         if match is None:
             if not is_folder:
@@ -250,11 +254,11 @@ def read_pattern(place: Place, pattern: str) -> Found:
     ]
     if not hand_ins:
         example = f"; there is {seen[0]!r}, for example" if seen else ""
-        raise BatchError(f"{place.path}: nothing in it fits --pattern {pattern!r}{example}")
+        raise BatchError(f"{class_folder.path}: nothing in it fits --pattern {pattern!r}{example}")
     left_out = [
         name
         for name in seen
-        if not any(folder in (place.path / name).parents for folder in inside if folder)
+        if not any(folder in (class_folder.path / name).parents for folder in inside if folder)
     ]
     return Found(layout=f"--pattern {pattern}", hand_ins=hand_ins, left_out=left_out)
 
@@ -279,8 +283,8 @@ def _expression(pattern: str) -> re.Pattern[str]:
     )
 
 
-def _walk(place: Place) -> Iterator[tuple[Path, bool]]:
-    waiting = deque([(place, 0)])
+def _walk(class_folder: ClassFolder) -> Iterator[tuple[Path, bool]]:
+    waiting = deque([(class_folder, 0)])
     while waiting:
         current, depth = waiting.popleft()
         yield from ((path, False) for path in current.files)
@@ -296,29 +300,29 @@ def _short_names(named: dict[str, Path]) -> dict[str, Path]:
     return short if len(short) == len(named) else named
 
 
-def _left_out(place: Place, one: _Candidate) -> list[str]:
+def _left_out(class_folder: ClassFolder, one: _Candidate) -> list[str]:
     """What holds code and is nobody's, also beside hand-ins that lie deeper."""
     sources = {source for hand_in in one.reading.hand_ins for source in hand_in.sources}
     around = {parent for source in sources for parent in source.parents}
     left = []
-    waiting = [] if place.path in sources else place.entries
+    waiting = [] if class_folder.path in sources else class_folder.entries
     while waiting:
         path = waiting.pop(0)
         if path in sources:
             continue
         if path in around:
-            waiting += place.below(path).entries
+            waiting += class_folder.below(path).entries
         elif path not in one.signs and holds_code(path):
-            left.append(path.relative_to(place.path).as_posix())
+            left.append(path.relative_to(class_folder.path).as_posix())
     return left
 
 
-def _seen(place: Place) -> str:
-    kinds = Counter(path.suffix.lower() for path in place.files)
+def _seen(class_folder: ClassFolder) -> str:
+    kinds = Counter(path.suffix.lower() for path in class_folder.files)
     parts = [count(number, f"{kind} file") for kind, number in sorted(kinds.items())]
-    if place.folders:
-        parts.insert(0, count(len(place.folders), "folder"))
+    if class_folder.folders:
+        parts.insert(0, count(len(class_folder.folders), "folder"))
     if not parts:
         return "holds no folder and no .py, .ipynb or .zip file"
-    names = [path.name for path in (*place.folders, *place.files)][:3]
+    names = [path.name for path in (*class_folder.folders, *class_folder.files)][:3]
     return f"holds {' and '.join(parts)} ({', '.join(names)}, ...)"

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 import msgspec
 
 from grader.batch.errors import BatchError
-from grader.batch.model import Named, Result
+from grader.batch.model import Result, StudentNote
 from grader.batch.naming import Known
 from grader.batch.plan import Plan, file_name
 from grader.batch.reading import read_graded, report_files
@@ -49,15 +49,17 @@ class Member(Known, frozen=True, kw_only=True):
         return self.person.student, self.assignment
 
     @property
-    def named(self) -> Named:
-        return Named(student=self.person.student, assignment=self.assignment, message=self.message)
+    def note(self) -> StudentNote:
+        return StudentNote(
+            student=self.person.student, assignment=self.assignment, message=self.message
+        )
 
 
 class _Class(msgspec.Struct):
     members: list[Member]
 
 
-class Roll:
+class ClassRoll:
     """The class of ``store``'s folder, as earlier batches have left it."""
 
     def __init__(self, store: Store) -> None:

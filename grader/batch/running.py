@@ -1,4 +1,4 @@
-"""Grading a plan's tasks at every seat of a pool, each result kept as it comes."""
+"""Grading a plan's tasks with every grader of a pool; each result is kept as it comes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import msgspec
 
 from grader.batch.bugs import is_of_machine, reported
 from grader.batch.errors import BatchError
-from grader.batch.lateness import judged
-from grader.batch.model import Misconception, Named, Result
+from grader.batch.lateness import with_lateness
+from grader.batch.model import Misconception, Result, StudentNote
 from grader.batch.plan import Task
-from grader.batch.pool import Grader, Lost, Pool
+from grader.batch.pool import Grader, GraderLost, Pool
 from grader.batch.store import Keys, Store, read_report
 from grader.course.model import Course, CourseError
 from grader.jobs.client import GradingError
@@ -44,7 +44,7 @@ class Runner:
         self._waiting: queue.SimpleQueue[Task] = queue.SimpleQueue()
         self._done: queue.SimpleQueue[Result | BaseException | None] = queue.SimpleQueue()
         self._stopping = False
-        self.replaced: list[Named] = []
+        self.replaced: list[StudentNote] = []
         """Whose earlier reports said something else, what they said, and where they are kept."""
 
     def stop(self) -> None:
@@ -86,32 +86,32 @@ class Runner:
         return finished == len(tasks)
 
     def _work(self) -> None:
-        seat = self._pool.seat()
+        grader = self._pool.new_grader()
         try:
             while not self._stopping:
                 try:
                     task = self._waiting.get_nowait()
                 except queue.Empty:
                     return
-                self._done.put(self._result_or_bug(task, seat))
+                self._done.put(self._result_or_bug(task, grader))
         except BaseException as error:
             self._done.put(error)
         finally:
-            seat.close()
+            grader.close()
             self._done.put(None)
 
-    def _result_or_bug(self, task: Task, seat: Grader) -> Result:
+    def _result_or_bug(self, task: Task, grader: Grader) -> Result:
         """What became of a task; whatever is raised over this one alone is this one's."""
         if task.bug:
             return self._failed(task, task.bug, is_bug=True)
         try:
-            return self._result(task, seat)
+            return self._result(task, grader)
         except (BatchError, CourseError, GradingError):
             raise
         except Exception as error:
             if is_of_machine(error):
                 raise
-            seat.close()  # it may wait for the rest of what it was asked
+            grader.close()  # it may wait for the rest of what it was asked
             return self._failed(task, reported(error), is_bug=True)
 
     def _failed(
@@ -130,7 +130,7 @@ class Runner:
             attempts=attempts,
         )
 
-    def _result(self, task: Task, seat: Grader) -> Result:
+    def _result(self, task: Task, grader: Grader) -> Result:
         key = self._keys.of(task)
         report = None if self._regrade else self._store.kept(task, key)
         if report is not None:
@@ -140,12 +140,12 @@ class Runner:
         failures, message = 0, ""
         while failures < MOST_ATTEMPTS:
             try:
-                report = seat.grade(
+                report = grader.grade(
                     job,
                     submission_seconds=limits.submission_seconds,
                     tries=MOST_ATTEMPTS - failures,
                 )
-            except Lost as lost:
+            except GraderLost as lost:
                 failures += lost.times
                 message = str(lost)
                 continue
@@ -157,7 +157,7 @@ class Runner:
     def _judged(self, task: Task, key: str, report: Report, *, new: bool = False) -> Report:
         """The report with whose it is and what being late costs, saved if that is new."""
         whose = msgspec.structs.replace(report.submission, people=task.people)
-        found = judged(task, msgspec.structs.replace(report, submission=whose), self._course)
+        found = with_lateness(task, msgspec.structs.replace(report, submission=whose), self._course)
         if new or found != report:
             with self._saving:
                 if new:
@@ -174,7 +174,7 @@ class Runner:
             name = self._store.set_aside(student, task.assignment)
             message = f"{grade(before)} before, kept as {name}"
             self.replaced.append(
-                Named(student=student, assignment=task.assignment, message=message)
+                StudentNote(student=student, assignment=task.assignment, message=message)
             )
 
     def _job(self, task: Task, key: str) -> Job:

@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 
 import grader
+from grader.batch.class_folder import normal
 from grader.batch.errors import BatchError
-from grader.batch.place import normal
 from grader.batch.plan import Task, file_name
 from grader.batch.reading import REPORTS
 from grader.course.loading import suite_digest

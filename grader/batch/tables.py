@@ -14,14 +14,14 @@ import grader
 from grader.batch.copies import copies
 from grader.batch.model import (
     AssignmentSummary,
+    ClassPerson,
     Copies,
     Counts,
     Durations,
     MisconceptionSummary,
-    Named,
     Result,
+    StudentNote,
     Summary,
-    Whose,
 )
 from grader.batch.plan import Plan
 from grader.batch.roll import LOST, MISSING, NOT_RECOGNISED, OPEN, Member
@@ -147,15 +147,15 @@ def summarise(
         timed_out=_named(one for one in results if one.timed_out),
         not_gradable=_named(one for one in results if one.status == "not-gradable"),
         grading_failed=_named(one for one in results if one.status == "grading-failed"),
-        unassigned=[one.named for one in members if one.status in (NOT_RECOGNISED, MISSING)],
+        unassigned=[one.note for one in members if one.status in (NOT_RECOGNISED, MISSING)],
         late=[
-            Named(student=name, assignment=result.assignment, message=late(result))
+            StudentNote(student=name, assignment=result.assignment, message=late(result))
             for result in results
             if result.days_late
             for name in result.students
         ],
         does_not_run=[
-            Named(student=name, assignment=result.assignment, message=result.does_not_run)
+            StudentNote(student=name, assignment=result.assignment, message=result.does_not_run)
             for result in results
             if result.does_not_run
             for name in result.students
@@ -164,13 +164,13 @@ def summarise(
         collisions=plan.collisions,
         left_out=plan.left_out,
         notes=[
-            Named(student=name, assignment=task.assignment, message=note)
+            StudentNote(student=name, assignment=task.assignment, message=note)
             for task in plan.tasks
             for name in task.students
             for note in task.notes
         ],
         people=_people(members),
-        lost=[one.named for one in members if one.status == LOST],
+        lost=[one.note for one in members if one.status == LOST],
     )
 
 
@@ -182,12 +182,12 @@ def assignment_ids(members: Iterable[Member], course: Course) -> list[str]:
     )
 
 
-def _people(members: Sequence[Member]) -> list[Whose]:
+def _people(members: Sequence[Member]) -> list[ClassPerson]:
     """Each student, with what is said of them; several times where it differs by assignment."""
-    found: dict[tuple[str, ...], Whose] = {}
+    found: dict[tuple[str, ...], ClassPerson] = {}
     for member in members:
         person = msgspec.structs.asdict(member.person)
-        one = found.setdefault(tuple(person.values()), Whose(**person, assignments=[]))
+        one = found.setdefault(tuple(person.values()), ClassPerson(**person, assignments=[]))
         if member.assignment:
             one.assignments.append(member.assignment)
     return [found[key] for key in sorted(found)]
@@ -242,9 +242,9 @@ def _copies(results: Sequence[Result]) -> list[Copies]:
     ]
 
 
-def _named(results: Iterable[Result]) -> list[Named]:
+def _named(results: Iterable[Result]) -> list[StudentNote]:
     return [
-        Named(
+        StudentNote(
             student=name,
             assignment=result.assignment,
             message=result.message,

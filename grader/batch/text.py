@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from grader.batch.model import Counts, Named, Summary
+from grader.batch.model import Counts, StudentNote, Summary
 from grader.batch.store import EARLIER
 from grader.report.words import count
 
@@ -61,7 +61,7 @@ def left_out_words(names: Sequence[str]) -> str:
     )
 
 
-def _names(named: Sequence[Named]) -> str:
+def _names(named: Sequence[StudentNote]) -> str:
     names = [
         f"{one.student} ({one.assignment})" if one.assignment else one.student
         for one in named[:MOST_SHOWN]

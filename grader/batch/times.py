@@ -12,9 +12,9 @@ from pathlib import Path
 
 import msgspec
 
+from grader.batch.class_folder import HandIn
 from grader.batch.dates import from_seconds
 from grader.batch.errors import BatchError
-from grader.batch.place import HandIn
 from grader.course.model import NotGradable
 from grader.course.tree import Folder, read_regular
 
@@ -26,14 +26,14 @@ _HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _SECONDS = 20.0
 
 
-class When(msgspec.Struct, frozen=True, kw_only=True):
+class HandInTime(msgspec.Struct, frozen=True, kw_only=True):
     """A moment, with its time zone, and who says so."""
 
     at: datetime
     source: str
 
 
-def when_handed_in(hand_in: HandIn, timezone: str) -> When | None:
+def when_handed_in(hand_in: HandIn, timezone: str) -> HandInTime | None:
     """When that was; ``timezone`` is that of a platform's dates which have none.
 
     Raises BatchError for such a date where there is no ``timezone`` either.
@@ -46,13 +46,13 @@ def when_handed_in(hand_in: HandIn, timezone: str) -> When | None:
                     "platform's into course.toml, below [late]: timezone = 'Europe/Berlin'"
                 )
             at = at.replace(tzinfo=zoneinfo.ZoneInfo(timezone))
-        return When(at=at, source=PLATFORM)
+        return HandInTime(at=at, source=PLATFORM)
     if hand_in.folder is not None and (at := _committed(hand_in.folder / ".git")) is not None:
-        return When(at=at, source=GIT)
+        return HandInTime(at=at, source=GIT)
     # What was unpacked from an archive that has no dates lies at the beginning of time.
     dates = [date for source in hand_in.sources for date in _dates(source) if date]
     moments = [found for date in dates if (found := from_seconds(date))]
-    return When(at=max(moments), source=FILE) if moments else None
+    return HandInTime(at=max(moments), source=FILE) if moments else None
 
 
 def _dates(source: Path) -> list[float]:

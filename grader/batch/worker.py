@@ -14,7 +14,7 @@ from distributed import get_client, get_worker
 
 import grader
 from grader.batch.local import LocalGrader
-from grader.batch.pool import Lost
+from grader.batch.pool import GraderLost
 from grader.batch.shipping import unpack_course
 from grader.jobs.client import GradingError
 from grader.jobs.protocol import CannotGrade, Job
@@ -44,7 +44,7 @@ class Done(msgspec.Struct, tag=True, tag_field="is", kw_only=True):
     report: bytes
 
 
-class LacksCourse(msgspec.Struct, tag=True, tag_field="is", kw_only=True):
+class CourseMissing(msgspec.Struct, tag=True, tag_field="is", kw_only=True):
     """It is to be asked again, with the course."""
 
 
@@ -55,7 +55,7 @@ class Failed(msgspec.Struct, tag=True, tag_field="is", kw_only=True):
     times: int
 
 
-Answer: TypeAlias = Done | LacksCourse | Failed | CannotGrade
+Answer: TypeAlias = Done | CourseMissing | Failed | CannotGrade
 
 requests: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
 answers: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)
@@ -90,7 +90,7 @@ class _Graders:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self._isolate = False
-        self._seat = LocalGrader()
+        self._grader = LocalGrader()
         self._course = ""
         self._folder: Path | None = None
 
@@ -98,7 +98,7 @@ class _Graders:
         if asked.archive and asked.course != self._course:
             self._unpack(asked)
         if asked.course != self._course or self._folder is None:
-            return LacksCourse()
+            return CourseMissing()
         before = self._begin()
         if before >= asked.tries:
             return Failed(message=DIED, times=before)
@@ -111,13 +111,13 @@ class _Graders:
             packed=True,
         )
         if self._isolate != asked.isolate:
-            self._seat.close()
-            self._isolate, self._seat = asked.isolate, LocalGrader(isolate=asked.isolate)
+            self._grader.close()
+            self._isolate, self._grader = asked.isolate, LocalGrader(isolate=asked.isolate)
         try:
-            report = self._seat.grade(
+            report = self._grader.grade(
                 job, submission_seconds=asked.submission_seconds, tries=asked.tries
             )
-        except Lost as lost:
+        except GraderLost as lost:
             return Failed(message=str(lost), times=before + lost.times)
         return Done(report=encode(report))
 

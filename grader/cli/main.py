@@ -91,7 +91,7 @@ class CommandFolder(click.Group):
 @click.group(cls=CommandFolder, name="grade", package="grader.cli", context_settings=_HELP_OPTIONS)
 @click.version_option(__version__, prog_name="grade")
 def grade() -> None:
-    """Grade attention components written in PyTorch, and say what is wrong with the thinking."""
+    """Grade PyTorch code for attention, and name the misconception behind a wrong answer."""
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""``grade test-my-tests``: measure a student's own tests of a component."""
+"""``grade test-my-tests``: measure a student's own tests of an assignment."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ class _View:
             aside += f", {verdict.seconds:.1f} s after it was saved"
         show_verdict(page, report, verdict.before, aside=aside)
         page.blank()
-        page.say(_what_now(verdict), style="bold")
+        page.paragraph(_what_now(verdict), style="bold")
 
 
 def _what_now(verdict: Verdict) -> str:

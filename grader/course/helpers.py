@@ -14,7 +14,7 @@ import msgspec
 from .finding import MAX_BYTES, defines_any, find_main, is_test, read_code, suffix_of
 from .model import Assignment, NotGradable
 from .source import Code, SourceFile, few, imported_modules
-from .tree import Alone, Beside, Tree, shown
+from .tree import ImportableFolder, SingleFile, Tree, shown
 
 MAX_HELPERS = 20
 MAX_IMPORTS = 500
@@ -126,7 +126,7 @@ class _Search:
         if not paths and imported:
             for path, base in self.elsewhere.get(top, {}).items():
                 texts += self._take_file(path, top, imported, base)
-        single = type(self.tree) is Beside
+        single = type(self.tree) is ImportableFolder
         if not paths and single and self.tree.holds(str(self.base / f"{top}.py")):
             paths = [PurePosixPath(f"{top}.py")]
         if imported and not paths and not texts:
@@ -141,7 +141,7 @@ class _Search:
             self.unchained.append(top)
             return
         path = PurePosixPath(f"{top}.py")
-        lies_there = isinstance(self.tree, Alone) and self.tree.leaves(str(self.base / path))
+        lies_there = isinstance(self.tree, SingleFile) and self.tree.leaves(str(self.base / path))
         if lies_there and self._reason_against(path, top, top) is None:
             self.left.append(top)
 

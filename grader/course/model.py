@@ -37,7 +37,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class OwnTests(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What students' own tests of a component count; ``[tests]`` in ``assignment.toml``."""
+    """What students' own tests of an assignment count; ``[tests]`` in ``assignment.toml``."""
 
     points: int | None = None
     """For tests that catch every fault; None: they are not scored."""
@@ -64,7 +64,7 @@ class Export(Signature, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Assignment(msgspec.Struct, frozen=True, kw_only=True):
-    """One component to implement, and where its files lie."""
+    """What students implement and hand in as one file, and where its files lie."""
 
     id: str
     title: str
@@ -72,7 +72,7 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
     """Name of the file a student hands in, such as ``attention.py``."""
     exports: dict[str, Export]
     forbidden: list[str] = []
-    """Dotted names of calls that the component may not use, and options such as ``enable_gqa=``."""
+    """Dotted names of calls that the answer may not use, and options such as ``enable_gqa=``."""
     limits: Limits = Limits()
     own_tests: OwnTests = OwnTests()
     directory: Path

@@ -53,7 +53,7 @@ def make_assignment(course: Path, id: str) -> dict[str, Path]:
         "suite": hidden,
     }
     title = id.replace("_", " ").replace("-", " ").capitalize()
-    words = {"COMPONENT_ID": id, "COMPONENT_NAME": name, "COMPONENT_TITLE": title}
+    words = {"ASSIGNMENT_ID": id, "ASSIGNMENT_NAME": name, "ASSIGNMENT_TITLE": title}
     texts = {paths[what]: _filled(text, words) for what, text in _templates().items()}
     described = course / ASSIGNMENTS / COURSE_FILE
     if not described.exists():

@@ -32,7 +32,16 @@ from .finding import (
 from .helpers import find_helpers
 from .model import Assignment, NotGradable
 from .source import SourceFile
-from .tree import MAX_ZIP_BYTES, Alone, Archive, Beside, Folder, Tree, read_regular, shown
+from .tree import (
+    MAX_ZIP_BYTES,
+    Archive,
+    Folder,
+    ImportableFolder,
+    SingleFile,
+    Tree,
+    read_regular,
+    shown,
+)
 
 __all__ = [
     "NotGradable",
@@ -103,8 +112,8 @@ def read_submission(
     if code.empty:
         raise NotGradable(f"{shown(name)!r}: the file is empty. Hand in your answer in it.")
     main = SourceFile.of(code, data, name=shown(name), module=assignment.file.removesuffix(".py"))
-    if beside is not None and type(tree) in (Alone, Beside):
-        tree, name = Beside(beside), path.name
+    if beside is not None and type(tree) in (SingleFile, ImportableFolder):
+        tree, name = ImportableFolder(beside), path.name
     helpers = find_helpers(
         tree, name, main, code.written, assignment, earlier=earlier, later=later, chain=chain
     )
@@ -249,8 +258,8 @@ def _around(path: Path, assignment: Assignment) -> Tree:
     """The folder of a single file, to import from only where whoever wrote it owns the rest."""
     folder = path.parent
     if os.path.realpath(folder) == os.path.realpath(assignment.directory):
-        return Beside(folder)
-    return Alone(folder, path.name)
+        return ImportableFolder(folder)
+    return SingleFile(folder, path.name)
 
 
 def _open(path: Path, label: str, assignment: Assignment) -> tuple[Tree, str, list[str]]:

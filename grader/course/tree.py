@@ -56,7 +56,7 @@ class Tree(ABC):
         """The file's bytes; raises ``NotGradable``, also where there are more than ``limit``."""
 
 
-class Beside(Tree):
+class ImportableFolder(Tree):
     """A folder of which modules may be imported: never listed, only asked for names."""
 
     def __init__(self, folder: Path) -> None:
@@ -79,7 +79,7 @@ class Beside(Tree):
         return read_regular(self.path / name, limit=limit, root=self.path)
 
 
-class Alone(Beside):
+class SingleFile(ImportableFolder):
     """The folder of a file that is graded alone: it may be a whole class's, so all else stays."""
 
     def __init__(self, folder: Path, name: str) -> None:
@@ -94,7 +94,7 @@ class Alone(Beside):
         return not self.holds(name) and super().holds(name)
 
 
-class Folder(Beside):
+class Folder(ImportableFolder):
     """A folder that was handed in; raises ``NotGradable`` where it cannot be listed."""
 
     def __init__(self, folder: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from .finding import MAX_BYTES, READ_BYTES, suffix_of
 from .model import NotGradable
-from .tree import MAX_ZIP_BYTES, Archive, Beside, Folder, Tree, read_regular
+from .tree import MAX_ZIP_BYTES, Archive, Folder, ImportableFolder, Tree, read_regular
 
 
 def is_unreadable(path: Path) -> bool:
@@ -19,7 +19,7 @@ def is_unreadable(path: Path) -> bool:
             tree = Archive(path.name, read_regular(path, limit=MAX_ZIP_BYTES))
             names = [name for name in tree.files if suffix_of(name) in MAX_BYTES]
         else:
-            tree, names = Beside(path.parent), [path.name]
+            tree, names = ImportableFolder(path.parent), [path.name]
     except (NotGradable, OSError):
         return True
     return bool(names) and not any(_can_be_read(tree, name) for name in names)

@@ -11,7 +11,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 
-class Job(IntEnum):
+class Computation(IntEnum):
     """What a call does. Each job contains the one before it, so that it can stand in for that."""
 
     ATTENTION = 1
@@ -22,37 +22,37 @@ class Job(IntEnum):
     """A layer of a transformer, or a stack of them."""
 
 
-class Member(NamedTuple):
+class FamilyMember(NamedTuple):
     """Something that does a job in one call."""
 
     name: str
     """As a report says it."""
-    job: Job
+    job: Computation
 
 
-OPERATORS: dict[str, Job] = {
-    "scaled_dot_product_attention": Job.ATTENTION,
-    "_scaled_dot_product_attention_math": Job.ATTENTION,
-    "_scaled_dot_product_attention_math_for_mps": Job.ATTENTION,
-    "_scaled_dot_product_cudnn_attention": Job.ATTENTION,
-    "_scaled_dot_product_efficient_attention": Job.ATTENTION,
-    "_scaled_dot_product_flash_attention": Job.ATTENTION,
-    "_scaled_dot_product_flash_attention_for_cpu": Job.ATTENTION,
-    "_scaled_dot_product_fused_attention_overrideable": Job.ATTENTION,
-    "_cudnn_attention_forward": Job.ATTENTION,
-    "_efficient_attention_forward": Job.ATTENTION,
-    "_flash_attention_forward": Job.ATTENTION,
-    "_flash_attention_forward_no_dropout_inplace": Job.ATTENTION,
-    "_triton_scaled_dot_attention": Job.ATTENTION,
-    "_native_multi_head_attention": Job.MULTI_HEAD,
-    "_triton_multi_head_attention": Job.MULTI_HEAD,
-    "_transformer_encoder_layer_fwd": Job.BLOCK,
+OPERATORS: dict[str, Computation] = {
+    "scaled_dot_product_attention": Computation.ATTENTION,
+    "_scaled_dot_product_attention_math": Computation.ATTENTION,
+    "_scaled_dot_product_attention_math_for_mps": Computation.ATTENTION,
+    "_scaled_dot_product_cudnn_attention": Computation.ATTENTION,
+    "_scaled_dot_product_efficient_attention": Computation.ATTENTION,
+    "_scaled_dot_product_flash_attention": Computation.ATTENTION,
+    "_scaled_dot_product_flash_attention_for_cpu": Computation.ATTENTION,
+    "_scaled_dot_product_fused_attention_overrideable": Computation.ATTENTION,
+    "_cudnn_attention_forward": Computation.ATTENTION,
+    "_efficient_attention_forward": Computation.ATTENTION,
+    "_flash_attention_forward": Computation.ATTENTION,
+    "_flash_attention_forward_no_dropout_inplace": Computation.ATTENTION,
+    "_triton_scaled_dot_attention": Computation.ATTENTION,
+    "_native_multi_head_attention": Computation.MULTI_HEAD,
+    "_triton_multi_head_attention": Computation.MULTI_HEAD,
+    "_transformer_encoder_layer_fwd": Computation.BLOCK,
 }
 """Operators of ``aten``, all overloads of each."""
 
 _FLASH = ("_flash_attention_forward", "_scaled_dot_product_flash_attention_forward")
-_CALLABLES: dict[Job, dict[str, list[str]]] = {
-    Job.ATTENTION: {
+_CALLABLES: dict[Computation, dict[str, list[str]]] = {
+    Computation.ATTENTION: {
         "torch._decomp.decompositions": ["scaled_dot_product_flash_attention_for_cpu"],
         "torch._higher_order_ops.flex_attention": [
             "FlexAttentionAutogradOp",
@@ -104,14 +104,14 @@ _CALLABLES: dict[Job, dict[str, list[str]]] = {
         "torch.onnx.ops._impl": ["attention_23"],
         "torch.sparse._triton_ops": ["_scaled_dot_product_attention"],
     },
-    Job.MULTI_HEAD: {
+    Computation.MULTI_HEAD: {
         "torch.ao.nn.quantizable.modules.activation": ["MultiheadAttention"],
         "torch.ao.nn.quantized.modules.activation": ["MultiheadAttention"],
         "torch.nn.functional": ["multi_head_attention_forward"],
         "torch.nn.modules.activation": ["MultiheadAttention"],
         "torch.testing._internal.distributed._tensor.common_dtensor": ["Attention"],
     },
-    Job.BLOCK: {
+    Computation.BLOCK: {
         "torch.nn.modules.transformer": [
             "Transformer",
             "TransformerDecoder",
@@ -128,15 +128,15 @@ _CALLABLES: dict[Job, dict[str, list[str]]] = {
 }
 
 
-class Place(NamedTuple):
+class Definition(NamedTuple):
     """Where a function or class of torch is defined."""
 
     module: str
     name: str
 
 
-CALLABLES: dict[Place, Job] = {
-    Place(module, name): job
+CALLABLES: dict[Definition, Computation] = {
+    Definition(module, name): job
     for job, modules in _CALLABLES.items()
     for module, names in modules.items()
     for name in names
@@ -153,26 +153,26 @@ _PUBLIC = {
 }
 _MODULES = {
     ".".join(parts[:end])
-    for place in CALLABLES
-    for parts in [place.module.split(".")]
+    for definition in CALLABLES
+    for parts in [definition.module.split(".")]
     for end in range(1, len(parts) + 1)
 }
 _NAMESPACES = {"higher_order", "torch_attn"}
 """Of the dispatcher, for what those functions are registered as."""
-_NAMED: dict[str, list[Place]] = {}
-for _place in CALLABLES:
-    _NAMED.setdefault(_place.name, []).append(_place)
+_NAMED: dict[str, list[Definition]] = {}
+for _definition in CALLABLES:
+    _NAMED.setdefault(_definition.name, []).append(_definition)
 
 
-def operator(name: str) -> Member:
+def operator(name: str) -> FamilyMember:
     """The member that an operator of ``aten`` is."""
-    return Member(_PUBLIC.get(name, f"torch.ops.aten.{name}"), OPERATORS[name])
+    return FamilyMember(_PUBLIC.get(name, f"torch.ops.aten.{name}"), OPERATORS[name])
 
 
-def function(place: Place) -> Member:
+def function(definition: Definition) -> FamilyMember:
     """The member that a function or class in Python is."""
-    module = _PUBLIC.get(place.module, place.module)
-    return Member(f"{module}.{place.name}", CALLABLES[place])
+    module = _PUBLIC.get(definition.module, definition.module)
+    return FamilyMember(f"{module}.{definition.name}", CALLABLES[definition])
 
 
 def names() -> list[str]:
@@ -180,7 +180,7 @@ def names() -> list[str]:
     return [*(operator(name).name for name in OPERATORS), *(function(at).name for at in CALLABLES)]
 
 
-def member(dotted: str) -> Member | None:
+def member(dotted: str) -> FamilyMember | None:
     """What a dotted name of torch means of what does a job, by whatever way it leads there.
 
     An operator has a name of its own, so that any way to it counts. Other names are not as rare:
@@ -197,13 +197,13 @@ def member(dotted: str) -> Member | None:
             return operator(name)
         if name[0].isupper() and set(parts[end + 1 :]) - METHODS:
             continue  # such as nn.Transformer.generate_square_subsequent_mask
-        for place in _NAMED.get(name, []):
-            if place.module.split(".")[1] in parts[:end] or namespace in _NAMESPACES:
-                return function(place)
+        for definition in _NAMED.get(name, []):
+            if definition.module.split(".")[1] in parts[:end] or namespace in _NAMESPACES:
+                return function(definition)
     return None
 
 
-def forbidding(found: Member, forbidden: Iterable[str]) -> str | None:
+def forbidding(found: FamilyMember, forbidden: Iterable[str]) -> str | None:
     """The entry of a list that forbids a member: its own name first, else one of its family."""
     entries = [entry for entry in forbidden if (known := member(entry)) and known.job <= found.job]
     return found.name if found.name in entries else next(iter(entries), None)

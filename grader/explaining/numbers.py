@@ -35,7 +35,7 @@ def shape(value: Numbers) -> tuple[int, ...]:
     return tuple(found)
 
 
-def like(value: Numbers, new: list[list[float]]) -> Numbers:
+def with_rows(value: Numbers, new: list[list[float]]) -> Numbers:
     """The rows ``new`` nested as ``value`` is."""
     waiting = iter(new)
 
@@ -80,7 +80,7 @@ def scores_behind(weights: Numbers, expected: Numbers) -> Numbers | None:
         meet = min(both, key=lambda j: abs(wanted[j]), default=None)
         shift = 0.0 if meet is None else wanted[meet] - logs[meet]
         found.append([log + shift for log in logs])
-    return like(weights, found)
+    return with_rows(weights, found)
 
 
 def angles_behind(turned: Numbers, expected: Numbers) -> Numbers | None:
@@ -100,7 +100,7 @@ def angles_behind(turned: Numbers, expected: Numbers) -> Numbers | None:
         found.append(
             [angle + math.remainder(math.atan2(y, x) - angle, math.tau) for x, y, angle in both]
         )
-    return like(expected, found)
+    return with_rows(expected, found)
 
 
 def same_differences(yours: Numbers, other: Numbers) -> Numbers | None:

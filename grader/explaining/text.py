@@ -9,7 +9,7 @@ from rich.text import Text
 
 from grader.course.steps import Example
 from grader.explaining import numbers
-from grader.explaining.walk import Walked, differs, most_telling, walk
+from grader.explaining.walk import Walk, clearest, differs, walk
 from grader.jobs.protocol import Demonstrated, Demonstration
 from grader.report import matrix
 from grader.report.page import Page
@@ -25,17 +25,17 @@ _UNSEEN = (
 )
 
 
-def show_walk(page: Page, walked: Walked, which: str = "") -> None:
+def show_walk(page: Page, walked: Walk, which: str = "") -> None:
     """Print the steps of an example, theirs beside the expected from where they differ."""
     example = walked.example
     page.heading(f"{which}{_capital(example.name)}, step by step")
     if walked.broken:
         page.blank()
-        page.say(walked.broken, indent=2)
-        page.say("This is what a right answer does:", indent=2)
+        page.paragraph(walked.broken, indent=2)
+        page.paragraph("This is what a right answer does:", indent=2)
     for name, value in example.inputs.items():
         page.blank()
-        page.say(name, indent=2)
+        page.paragraph(name, indent=2)
         _values(page, value)
     for place, step in enumerate(example.step):
         page.blank()
@@ -46,26 +46,26 @@ def show_walk(page: Page, walked: Walked, which: str = "") -> None:
             ),
             indent=2,
         )
-        page.say(step.says, indent=5)
+        page.paragraph(step.says, indent=5)
         theirs = walked.yours.get(place)
         if theirs is None or numbers.close(theirs, step.value):
             _values(page, step.value)
         else:
             _both(page, theirs, step.value)
         if here:
-            page.say(_READ_OFF.get(walked.read_off, ""), indent=5)
-            page.say(walked.fact, indent=5, style="bold")
+            page.paragraph(_READ_OFF.get(walked.read_off, ""), indent=5)
+            page.paragraph(walked.fact, indent=5, style="bold")
             if walked.unseen:
-                page.say(_UNSEEN, indent=5)
-            page.say(step.ask, indent=5, label="Ask yourself: ", style="cyan")
+                page.paragraph(_UNSEEN, indent=5)
+            page.paragraph(step.ask, indent=5, label="Ask yourself: ", style="cyan")
 
 
 def show_demonstration(page: Page, shown: Demonstration) -> None:
     """Print what came of an example of which no steps are known."""
     page.heading(_capital(shown.title))
-    page.say(shown.message, indent=2)
+    page.paragraph(shown.message, indent=2)
     for name, value in (shown.expected or shown.yours).items():
-        page.say(name, indent=2)
+        page.paragraph(name, indent=2)
         yours = shown.yours.get(name)
         if yours is None or numbers.close(yours, value):
             _values(page, value)
@@ -85,15 +85,15 @@ def show_all(
     """
     shown = {one.title: one for one in demonstrated.demonstrations}
     if demonstrated.message:
-        page.say(demonstrated.message)
+        page.paragraph(demonstrated.message)
         if examples:
             page.blank()
-            page.say("This is what a right answer does:")
+            page.paragraph("This is what a right answer does:")
             page.blank()
-            show_walk(page, Walked(example=examples[chosen or 0]))
+            show_walk(page, Walk(example=examples[chosen or 0]))
         return
     walked = [_walked(one, shown.get(one.demonstration)) for one in examples]
-    found = most_telling(walked)
+    found = clearest(walked)
     if chosen is not None:
         _show_one(page, walked, chosen)
         return
@@ -102,35 +102,35 @@ def show_all(
         return
     others = [one for one in shown.values() if _demonstration_differs(one)]
     if not examples:
-        page.say("The steps of this assignment's examples are not written down here.")
+        page.paragraph("The steps of this assignment's examples are not written down here.")
     elif not others:
-        page.say(
+        page.paragraph(
             "Your numbers are those of the handout's examples, at every step that shows. If a "
             "check fails all the same, it is about something else: `grade run` says what."
         )
     if not examples and not others:
-        page.say("On the handout's examples your results are these:")
+        page.paragraph("On the handout's examples your results are these:")
     for one in others or ([] if examples else shown.values()):
         page.blank()
         show_demonstration(page, one)
 
 
-def _walked(example: Example, shown: Demonstration | None) -> Walked:
+def _walked(example: Example, shown: Demonstration | None) -> Walk:
     if shown is None:
-        return Walked(example=example)
+        return Walk(example=example)
     if shown.message:
-        return Walked(example=example, broken=shown.message)
+        return Walk(example=example, broken=shown.message)
     return walk(example, shown.yours)
 
 
-def _show_one(page: Page, walked: Sequence[Walked], place: int) -> None:
+def _show_one(page: Page, walked: Sequence[Walk], place: int) -> None:
     """Print one example, and say on which others the results differ."""
     which = f"Example {place + 1} of {len(walked)}: " if len(walked) > 1 else ""
     one = walked[place]
     show_walk(page, one, which)
     if not differs(one):
         page.blank()
-        page.say("Here your numbers are right.")
+        page.paragraph("Here your numbers are right.")
     others = [
         f"{number + 1} ({other.example.name})"
         for number, other in enumerate(walked)
@@ -138,7 +138,9 @@ def _show_one(page: Page, walked: Sequence[Walked], place: int) -> None:
     ]
     if others:
         page.blank()
-        page.say(f"Yours differ on other examples too: {', '.join(others)}. `--example` shows one.")
+        page.paragraph(
+            f"Yours differ on other examples too: {', '.join(others)}. `--example` shows one."
+        )
 
 
 def _demonstration_differs(shown: Demonstration) -> bool:
@@ -164,7 +166,7 @@ def _both(page: Page, yours: Any, expected: Any) -> None:
     mine, right = numbers.as_shown(yours, expected)
     lines = matrix.comparison(mine, right, page.width - 7)
     if not lines:
-        page.say(str(yours), indent=7, label="yours     ")
-        page.say(str(expected), indent=7, label="expected  ")
+        page.paragraph(str(yours), indent=7, label="yours     ")
+        page.paragraph(str(expected), indent=7, label="expected  ")
     for line in lines:
         page.line(line, indent=7)

@@ -17,7 +17,7 @@ from grader.explaining import numbers
 from grader.explaining.numbers import Numbers
 
 
-class Walked(msgspec.Struct, kw_only=True):
+class Walk(msgspec.Struct, kw_only=True):
     """One example, and where the submission leaves its path."""
 
     example: Example
@@ -35,7 +35,7 @@ class Walked(msgspec.Struct, kw_only=True):
     """Whether steps before ``at`` may be where it began: nothing shows them."""
 
 
-def walk(example: Example, results: Mapping[str, Any]) -> Walked:
+def walk(example: Example, results: Mapping[str, Any]) -> Walk:
     """Hold ``results`` of the example's demonstration, by name, against its steps."""
     steps = example.step
     yours = {place: results[name] for place, name in example.results.items() if name in results}
@@ -43,7 +43,7 @@ def walk(example: Example, results: Mapping[str, Any]) -> Walked:
         place for place, value in yours.items() if not numbers.close(value, steps[place].value)
     ]
     if not wrong:
-        return Walked(example=example)
+        return Walk(example=example)
     slipped = _slipped(example, results, yours)
     if slipped is not None:
         return slipped
@@ -51,20 +51,18 @@ def walk(example: Example, results: Mapping[str, Any]) -> Walked:
     return _leave(example, wrong[0], later)
 
 
-def differs(walked: Walked) -> bool:
+def differs(walked: Walk) -> bool:
     """Whether the submission's results on the example are not the right ones."""
     return bool(walked.broken) or walked.at is not None
 
 
-def most_telling(walked: Sequence[Walked]) -> Walked | None:
+def clearest(walked: Sequence[Walk]) -> Walk | None:
     """Of examples that differ, the first for which the reason is sure, or else the first."""
     left = [one for one in walked if differs(one)]
     return next((one for one in left if one.fact or one.broken), left[0] if left else None)
 
 
-def _slipped(
-    example: Example, results: Mapping[str, Any], yours: Mapping[int, Any]
-) -> Walked | None:
+def _slipped(example: Example, results: Mapping[str, Any], yours: Mapping[int, Any]) -> Walk | None:
     """The known way in which a step went wrong, if the results are those that come of it."""
     right = {example.results[place]: example.step[place].value for place in yours}
     for place, step in enumerate(example.step):
@@ -74,21 +72,21 @@ def _slipped(
                 shown = {number: value for number, value in yours.items() if number >= place}
                 if slip.value is not None:
                     shown[place] = slip.value
-                return Walked(example=example, at=place, yours=shown, fact=slip.says)
+                return Walk(example=example, at=place, yours=shown, fact=slip.says)
     return None
 
 
-def _leave(example: Example, number: int, yours: dict[int, Any]) -> Walked:
+def _leave(example: Example, number: int, yours: dict[int, Any]) -> Walk:
     """The step ``number`` is the first that is returned and is wrong."""
     steps, result = example.step, yours[number]
     step = steps[number]
     if isinstance(result, str):
-        return Walked(example=example, at=number, yours=yours, fact="There is nothing to compare.")
+        return Walk(example=example, at=number, yours=yours, fact="There is nothing to compare.")
     mine, wanted = numbers.shape(result), numbers.shape(step.value)
     if mine != wanted:
         fact = f"Yours has shape {list(mine)}, and {list(wanted)} is expected."
         fact = f"{fact} {_likeness(example, number, result)}".strip()
-        return Walked(example=example, at=number, yours=yours, fact=fact)
+        return Walk(example=example, at=number, yours=yours, fact=fact)
     if step.through == "softmax" and number:
         behind = numbers.scores_behind(result, steps[number - 1].value)
         if behind is not None:
@@ -98,21 +96,21 @@ def _leave(example: Example, number: int, yours: dict[int, Any]) -> Walked:
         if angles is not None:
             shown = {number - 1: angles, **yours}
             fact = _likeness(example, number - 1, angles)
-            return Walked(example=example, at=number - 1, yours=shown, fact=fact, read_off="turn")
+            return Walk(example=example, at=number - 1, yours=shown, fact=fact, read_off="turn")
     before = [place for place in range(number) if steps[place].result]
     unseen = number > (before[-1] + 1 if before else 0)
     fact = _likeness(example, number, result)
     if not fact and step.through == "softmax":
         fact = _of_sums(result)
-    return Walked(example=example, at=number, yours=yours, fact=fact, unseen=unseen and not fact)
+    return Walk(example=example, at=number, yours=yours, fact=fact, unseen=unseen and not fact)
 
 
-def _before_softmax(example: Example, last: int, behind: Numbers, yours: dict[int, Any]) -> Walked:
+def _before_softmax(example: Example, last: int, behind: Numbers, yours: dict[int, Any]) -> Walk:
     """``behind`` is what reached softmax, where the step ``last`` is what should have."""
     steps = example.step
 
-    def left(at: int, fact: str, shown: Numbers = behind) -> Walked:
-        return Walked(
+    def left(at: int, fact: str, shown: Numbers = behind) -> Walk:
+        return Walk(
             example=example, at=at, yours={at: shown, **yours}, fact=fact, read_off="softmax"
         )
 

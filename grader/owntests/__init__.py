@@ -1,1 +1,1 @@
-"""Students' own tests of a component, and how many faults they catch."""
+"""Measures students' own tests of an assignment: how many faults they catch."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 UNSEEN = frozenset({"policy", "device"})
-"""Families that say how a component is written, or where it runs: no test sees them by values."""
+"""Families that say how code is written, or where it runs; no test sees them in values."""
 
 WORDS = {
     "errors": "bad input that is let through, or refused with another kind of error",

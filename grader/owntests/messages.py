@@ -1,7 +1,8 @@
 """What crosses between the trusted side and the two confined workers of one run.
 
-One worker runs the student's tests, the other holds one variant of the component. They never meet:
-what the tests ask of the component goes to the trusted side, which asks the component.
+One worker runs the student's tests. The other holds their subject, one variant of the assignment's
+code: a right answer or a fault. The two are not connected: a question of the tests goes to the
+trusted side, which asks the subject.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class _Message(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag=Tru
 
 
 Question: TypeAlias = Call | Backward | Attribute | Inspect | Read | LoadWeights | Convert
-"""What tests may ask of the component."""
+"""What tests may ask of the subject."""
 Reply: TypeAlias = Returned | Gradients | Inspected | Raised | Unusable
 
 
@@ -63,7 +64,7 @@ class FromTests(FromWorker, kw_only=True):
 
 
 class Asked(FromTests):
-    """A question to the component, and the state of the random numbers that it goes on from."""
+    """A question to the subject, and the state of the random numbers that it goes on from."""
 
     question: Question
     random: bytes
@@ -84,11 +85,11 @@ class AllEnded(FromTests):
     problem: str = ""
 
 
-# Trusted side to the worker of the component, and back.
+# Trusted side to the worker of the subject, and back.
 
 
-class LoadComponent(_Message):
-    """Become this component. It comes as a message, so that there is no file of it to be read."""
+class LoadSubject(_Message):
+    """Become this subject. The source comes in the message, so that there is no file to be read."""
 
     source: str
     module: str
@@ -105,5 +106,5 @@ class Answer(FromWorker):
     random: bytes
 
 
-ToWorker: TypeAlias = RunTests | Answered | GoOn | LoadComponent | Ask
+ToWorker: TypeAlias = RunTests | Answered | GoOn | LoadSubject | Ask
 ToTrusted: TypeAlias = Ready | Asked | Ended | AllEnded | Answer | Done | Raised | Unusable

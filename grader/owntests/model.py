@@ -1,4 +1,4 @@
-"""What a student's tests of a component are worth, as data."""
+"""What a student's tests of an assignment are worth, as data."""
 
 from __future__ import annotations
 

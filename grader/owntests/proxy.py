@@ -1,4 +1,4 @@
-"""What the student's tests import: a module of the component's name, which lives elsewhere."""
+"""What the student's tests import: a module that passes each call on to the subject's process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _answers: msgspec.msgpack.Decoder[ToWorker] = msgspec.msgpack.Decoder(ToWorker)
 
 
 class Relay:
-    """A transport to the component, by way of the trusted side."""
+    """A transport to the subject through the trusted side."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
@@ -31,7 +31,7 @@ class Relay:
         self.budget = Budget()
 
     def ask(self, request: Any, blob: bytes | bytearray, expected: Any) -> tuple[Any, bytearray]:
-        """What the component answers to one request."""
+        """What the subject answers to one request."""
         frames.send(self._sock, Asked(question=request, random=random_state.get()), blob)
         answered, data = frames.receive(self._sock, _answers)
         assert isinstance(answered, Answered)
@@ -46,7 +46,7 @@ class Relay:
 
 
 def install(name: str, exports: dict[str, Export], sock: socket.socket) -> None:
-    """Let ``import name`` give the component, as it is: what it returns is not looked at."""
+    """Let ``import name`` give the subject; what it returns is not checked."""
     as_written = {
         export: msgspec.structs.replace(
             described,
@@ -55,8 +55,8 @@ def install(name: str, exports: dict[str, Export], sock: socket.socket) -> None:
         )
         for export, described in exports.items()
     }
-    component = Student(Relay(sock), as_written)
+    subject = Student(Relay(sock), as_written)
     module = types.ModuleType(name)
     for export in exports:
-        setattr(module, export, getattr(component, export))
+        setattr(module, export, getattr(subject, export))
     sys.modules[name] = module

@@ -1,6 +1,6 @@
-"""The state of torch's random numbers, which the tests and the component share.
+"""The state of torch's random numbers, which the tests and the subject share.
 
-``torch.manual_seed`` in a test then reaches the component, as it would in one process.
+``torch.manual_seed`` in a test then reaches the subject, as it would in one process.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One run: the student's tests in one confined worker, a variant of the component in another."""
+"""One run: the student's tests in one confined worker, their subject in another."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import msgspec
 
 from grader.course.model import Assignment
 from grader.jobs.protocol import SandboxMode
-from grader.owntests.component import raised
 from grader.owntests.messages import (
     AllEnded,
     Answer,
@@ -19,11 +18,12 @@ from grader.owntests.messages import (
     Ended,
     FromTests,
     GoOn,
-    LoadComponent,
+    LoadSubject,
     Reply,
     RunTests,
     ToTrusted,
 )
+from grader.owntests.subject import raised
 from grader.session.student.lifecycle import OFF
 from grader.wire.commands import Confinement, Ready
 from grader.wire.errors import WorkerLost, WorkerTimeout
@@ -35,7 +35,7 @@ from grader.workers.requiring import refuse
 MOST_TESTS = 1000
 MAX_NAME, MAX_MESSAGE = 200, 1000
 SHARE_OF_A_CALL = 0.5
-"""Of the time that is left: tests have to see that a component hangs, to say so."""
+"""Of the time that is left: the tests have to notice that the subject hangs, and say so."""
 
 replies: msgspec.msgpack.Decoder[ToTrusted] = msgspec.msgpack.Decoder(ToTrusted)
 
@@ -53,7 +53,7 @@ class Run(msgspec.Struct):
 
 
 class Runner:
-    """Runs staged tests on variants of one component, each time in two fresh workers."""
+    """Runs staged tests on variants of one assignment, each time in two fresh workers."""
 
     def __init__(
         self,
@@ -81,26 +81,24 @@ class Runner:
         return time.monotonic() >= self._deadline
 
     def run(self, server: ForkServer, source: str, *, seed: int, until_failure: bool) -> Run | None:
-        """Run the tests on the component ``source``; they cannot tell what it is for.
+        """Run the tests on the variant ``source``; they cannot tell what it is for.
 
         With ``until_failure`` their worker is ended by the first test that fails. None if the time
         for all runs was up before this one had come to its end.
         """
         run = Run(ended=[], problem="")
-        component = self._spawn(server, self._nowhere)
-        component.announce(
-            LoadComponent(
-                source=source, module=self._module, exports=list(self._assignment.exports)
-            )
+        subject = self._spawn(server, self._nowhere)
+        subject.announce(
+            LoadSubject(source=source, module=self._module, exports=list(self._assignment.exports))
         )
         tests = self._spawn(server, self._tests.parent)
         try:
-            for worker in (component, tests):
+            for worker in (subject, tests):
                 ready = worker.wait_ready()
                 if self._sandbox == "require":
                     refuse(ready.missing)
                 self.ready = self.ready or ready
-            self._relay(tests, component, run, seed, until_failure)
+            self._relay(tests, subject, run, seed, until_failure)
         except WorkerTimeout:
             if self.out_of_time:
                 return None
@@ -109,13 +107,13 @@ class Runner:
             run.problem = f"{_next_after(run)} ended the process that ran it: {lost.how}."
         finally:
             tests.discard()
-            component.discard()
+            subject.discard()
         return run
 
     def _relay(
         self,
         tests: Worker,
-        component: Worker,
+        subject: Worker,
         run: Run,
         seed: int,
         until_failure: bool,
@@ -133,7 +131,7 @@ class Runner:
             said, blob = tests.request(request, data, FromTests, deadline)
             match said:
                 case Asked():
-                    request, data = _ask(component, said, blob, deadline)
+                    request, data = _ask(subject, said, blob, deadline)
                 case Ended():
                     run.ended.append(_cut(said))
                     if said.outcome == "failed" and until_failure:
@@ -166,9 +164,9 @@ class Runner:
 
 
 def _ask(
-    component: Worker, asked: Asked, blob: bytearray, deadline: float
+    subject: Worker, asked: Asked, blob: bytearray, deadline: float
 ) -> tuple[Answered, bytes | bytearray]:
-    """The component's answer to one question, without anything of its source."""
+    """The subject's answer to one question, without anything of its source."""
     now = time.monotonic()
     ask = Ask(question=asked.question, random=asked.random)
     patience = now + SHARE_OF_A_CALL * max(0.0, deadline - now)
@@ -176,11 +174,11 @@ def _ask(
     data: bytes | bytearray = b""
     random = asked.random
     try:
-        answer, data = component.request(ask, blob, Answer, patience)
+        answer, data = subject.request(ask, blob, Answer, patience)
     except WorkerTimeout:
-        reply = raised("TimeoutError", "the component did not answer in time")
+        reply = raised("TimeoutError", "the module did not answer in time")
     except WorkerLost as lost:
-        reply = raised("RuntimeError", f"the component's process ended: {lost.how}")
+        reply = raised("RuntimeError", f"the module's process ended: {lost.how}")
     else:
         if isinstance(answer, Answer):
             reply, random = answer.reply, answer.random

@@ -13,8 +13,8 @@ import msgspec
 import pytest
 import torch
 
-from grader.owntests import component, proxy
-from grader.owntests.messages import AllEnded, Ended, GoOn, LoadComponent, RunTests, ToWorker
+from grader.owntests import proxy, subject
+from grader.owntests.messages import AllEnded, Ended, GoOn, LoadSubject, RunTests, ToWorker
 from grader.session.errors import StudentError
 from grader.wire import frames
 from grader.wire.values import sendable
@@ -51,7 +51,7 @@ _requests: msgspec.msgpack.Decoder[ToWorker] = msgspec.msgpack.Decoder(ToWorker)
 
 
 def live(sock: socket.socket) -> None:
-    """Be what the first request says: the student's tests, or one variant of the component."""
+    """Do what the first request says: run the student's tests, or serve their subject."""
     try:
         request, _ = frames.receive(sock, _requests)
     except EOFError:
@@ -59,8 +59,8 @@ def live(sock: socket.socket) -> None:
     match request:
         case RunTests():
             run(sock, request)
-        case LoadComponent():
-            component.serve(sock, request)
+        case LoadSubject():
+            subject.serve(sock, request)
 
 
 def run(sock: socket.socket, request: RunTests) -> None:

@@ -57,7 +57,7 @@ class Page:
         """``text`` in bold, on a line of its own even if it holds line ends."""
         self.line(Text(safe.escape(text), "bold"))
 
-    def say(self, text: str, *, indent: int = 0, label: str = "", style: str = "") -> None:
+    def paragraph(self, text: str, *, indent: int = 0, label: str = "", style: str = "") -> None:
         """A paragraph for each line of ``text``, the label before the first; nothing for none."""
         lead = Text(safe.escape(label), "bold")
         paragraphs = safe.lines(text)
@@ -75,7 +75,7 @@ class Page:
             for part in self._wrap(Text(line), self.width - indent - 2):
                 self._print(Text.assemble(" " * indent, ("| ", "dim"), part))
         if len(quoted) > most:
-            self.say(f"... and {len(quoted) - most} more lines", indent=indent)
+            self.paragraph(f"... and {len(quoted) - most} more lines", indent=indent)
 
     def table(self, rows: Sequence[tuple[Text, str, str]], *, indent: int) -> None:
         """Rows of a word, a text and a figure; the figures stand in one column at the right."""

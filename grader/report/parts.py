@@ -22,7 +22,7 @@ _VALUE_LENGTH = 200
 _STYLES = {Status.PASSED: "green", Status.SKIPPED: "yellow"}
 
 
-def say_diagnoses(page: Page, report: Report) -> None:
+def add_diagnoses(page: Page, report: Report) -> None:
     """The misconceptions, and how sure they are; nothing for none."""
     diagnoses, audience = report.diagnosis, report.audience
     if not diagnoses:
@@ -32,22 +32,24 @@ def say_diagnoses(page: Page, report: Report) -> None:
     for number, diagnosis in enumerate(diagnoses):
         if number:
             page.blank()
-        page.say(diagnosis.message, indent=2)
-        page.say(diagnosis.belief, indent=2, label="The belief behind it: ")
-        page.say(diagnosis.hint, indent=2, label="Hint: ", style="cyan")
+        page.paragraph(diagnosis.message, indent=2)
+        page.paragraph(diagnosis.belief, indent=2, label="The belief behind it: ")
+        page.paragraph(diagnosis.hint, indent=2, label="Hint: ", style="cyan")
         if audience is Audience.INSTRUCTOR:
-            page.say(" or ".join(diagnosis.faults), indent=2, label="Fault: ")
+            page.paragraph(" or ".join(diagnosis.faults), indent=2, label="Fault: ")
     if len(diagnoses) > 1:
         page.blank()
     one = diagnoses[0]
     agreement = "exactly" if one.exactness == 0 else f"to within {one.exactness:.1e}"
-    page.say(
+    page.paragraph(
         f"Your code behaves like this {agreement} on {count(one.probes, 'input')}, "
         "and like no other misconception known here.",
         indent=2,
     )
     if not one.complete:
-        page.say("Not all that failed comes from this: something else is wrong too.", indent=2)
+        page.paragraph(
+            "Not all that failed comes from this: something else is wrong too.", indent=2
+        )
 
 
 def check_row(check: CheckResult) -> tuple[Text, str, str]:
@@ -57,16 +59,16 @@ def check_row(check: CheckResult) -> tuple[Text, str, str]:
     return word, check.title + aside, f"{check.earned}/{check.points}"
 
 
-def say_checks(
+def add_checks(
     page: Page, checks: Sequence[CheckResult], *, indent: int, most: int | None = None
 ) -> None:
     """A row for each check, or for the first ``most`` of them."""
     page.table([check_row(check) for check in checks[:most]], indent=indent)
     if most is not None and len(checks) > most:
-        page.say(f"... and {len(checks) - most} more", indent=indent)
+        page.paragraph(f"... and {len(checks) - most} more", indent=indent)
 
 
-def say_cause(
+def add_cause(
     page: Page, cause: Cause, shown: list[Evidence], *, most_explained: int | None = None
 ) -> None:
     """One cause; evidence that stands further up already (``shown``) is not repeated.
@@ -75,48 +77,48 @@ def say_cause(
     """
     page.table([check_row(check) for check in cause.checks], indent=2)
     for said in cause.reasons:
-        page.say(said, indent=4)
+        page.paragraph(said, indent=4)
     for location in cause.locations:
         place = f"{location.file}:{location.line}"
         if location.text.strip():
-            page.say(location.text.strip(), indent=4, label=f"{place}: ")
+            page.paragraph(location.text.strip(), indent=4, label=f"{place}: ")
         else:
-            page.say(place, indent=4)
+            page.paragraph(place, indent=4)
     for evidence in cause.evidence[:_MOST_EVIDENCE]:
         if evidence not in shown:
-            say_evidence(page, evidence, indent=4)
+            add_evidence(page, evidence, indent=4)
             shown.append(evidence)
-    page.say(cause.hint, indent=4, label="Hint: ", style="cyan")
+    page.paragraph(cause.hint, indent=4, label="Hint: ", style="cyan")
     for detail in cause.details:
-        page.say("Detail:", indent=4)
+        page.paragraph("Detail:", indent=4)
         page.quote(detail, indent=4, most=_DETAIL_LINES)
     for output in cause.outputs:
-        say_printed(page, output, "Your code printed:", indent=4)
+        add_printed(page, output, "Your code printed:", indent=4)
     if cause.explained:
-        page.say("Also explained by this:", indent=4)
-        say_checks(page, cause.explained, indent=6, most=most_explained)
+        page.paragraph("Also explained by this:", indent=4)
+        add_checks(page, cause.explained, indent=6, most=most_explained)
 
 
-def say_evidence(page: Page, evidence: Evidence, *, indent: int) -> None:
+def add_evidence(page: Page, evidence: Evidence, *, indent: int) -> None:
     """A counterexample as numbers, weights as shades too, or a curve on one line."""
     if evidence.kind == "curve":
-        page.say(_curve(evidence), indent=indent)
+        page.paragraph(_curve(evidence), indent=indent)
         return
     weights = evidence.shows == "weights"
     axes = " (a row for each query, a column for each key)" if weights else ""
     caption = f'On the handout\'s example "{evidence.demonstration}", {evidence.name}{axes}:'
-    page.say(safe.escape(caption), indent=indent)
+    page.paragraph(safe.escape(caption), indent=indent)
     room = page.width - 6
     numbers = matrix.comparison(evidence.yours, evidence.expected, room)
     if not numbers:
-        page.say(_value(evidence.yours), indent=6, label="yours     ")
-        page.say(_value(evidence.expected), indent=6, label="expected  ")
+        page.paragraph(_value(evidence.yours), indent=6, label="yours     ")
+        page.paragraph(_value(evidence.expected), indent=6, label="expected  ")
     for line in numbers:
         page.line(line, indent=6)
     if weights and page.pictures and numbers:
         shades = matrix.heatmap(evidence.yours, evidence.expected, room, page.ramp)
         if shades:
-            page.say("The same as shades, from blank for 0 to full for 1:", indent=indent)
+            page.paragraph("The same as shades, from blank for 0 to full for 1:", indent=indent)
         for line in shades:
             page.line(line, indent=6)
 
@@ -138,9 +140,9 @@ def _value(value: Any) -> str:
     return text if len(text) <= _VALUE_LENGTH else f"{text[:_VALUE_LENGTH]}..."
 
 
-def say_printed(page: Page, output: Output, heading: str, *, indent: int) -> None:
+def add_printed(page: Page, output: Output, heading: str, *, indent: int) -> None:
     """What the student's code printed, behind bars."""
-    page.say(heading, indent=indent)
+    page.paragraph(heading, indent=indent)
     page.quote(output.text, indent=indent, most=_PRINTED_LINES)
     if output.truncated:
-        page.say("(It printed more than is kept.)", indent=indent)
+        page.paragraph("(It printed more than is kept.)", indent=indent)

@@ -22,11 +22,11 @@ from grader.report.model import (
 )
 from grader.report.page import Page
 from grader.report.parts import (
+    add_cause,
+    add_diagnoses,
+    add_evidence,
+    add_printed,
     check_row,
-    say_cause,
-    say_diagnoses,
-    say_evidence,
-    say_printed,
 )
 from grader.report.words import NO_SCORE, grade, has_score, lateness, moment, notes
 
@@ -92,7 +92,7 @@ def _report(page: Page, report: Report) -> None:
     _checks(page, report.checks, report)
     if report.output.text:
         page.blank()
-        say_printed(page, report.output, "Your file printed this when it was imported:", indent=0)
+        add_printed(page, report.output, "Your file printed this when it was imported:", indent=0)
     _footer(page, report)
 
 
@@ -106,12 +106,12 @@ def _title(page: Page, report: Report) -> None:
         case "not-gradable":
             page.heading(f"{title}: could not be graded, {earned}")
     if report.audience is Audience.INSTRUCTOR:
-        page.say(report.submission.id, indent=2, label="Submission: ")
-    page.say(lateness(report), indent=2)
+        page.paragraph(report.submission.id, indent=2, label="Submission: ")
+    page.paragraph(lateness(report), indent=2)
     # Indented, so that no line of a student's can pass for one of the grader's.
-    page.say(report.message, indent=2)
+    page.paragraph(report.message, indent=2)
     for note in notes(report):
-        page.say(note, indent=2, label="Note: ")
+        page.paragraph(note, indent=2, label="Note: ")
 
 
 def _checks(page: Page, checks: Sequence[CheckResult], report: Report | None = None) -> None:
@@ -120,12 +120,12 @@ def _checks(page: Page, checks: Sequence[CheckResult], report: Report | None = N
     shown: list[Evidence] = []
     for cause in before:
         page.blank()
-        say_cause(page, cause, shown)
+        add_cause(page, cause, shown)
     if report is not None:
-        say_diagnoses(page, report)
+        add_diagnoses(page, report)
     for cause in after:
         page.blank()
-        say_cause(page, cause, shown)
+        add_cause(page, cause, shown)
     if checks:
         page.blank()
         _fine(page, checks)
@@ -141,10 +141,10 @@ def _fine(page: Page, checks: Sequence[CheckResult]) -> None:
     page.table([check_row(check) for check in fine if not (short and check in plain)], indent=2)
     skipped = [c.message for c in fine if c.status is Status.SKIPPED and c.message]
     for message in dict.fromkeys(skipped):
-        page.say(message, indent=2, label="Skipped: ")
+        page.paragraph(message, indent=2, label="Skipped: ")
     for check in fine:
         for evidence in check.evidence:
-            say_evidence(page, evidence, indent=2)
+            add_evidence(page, evidence, indent=2)
 
 
 def _has_more(check: CheckResult) -> bool:
@@ -153,13 +153,13 @@ def _has_more(check: CheckResult) -> bool:
 
 def _footer(page: Page, report: Report) -> None:
     page.blank()
-    page.say(", ".join(report.unprotected), label="Not enforced here: ")
-    page.say(
+    page.paragraph(", ".join(report.unprotected), label="Not enforced here: ")
+    page.paragraph(
         f"Seed {report.seed}; --seed {report.seed} grades with the same inputs again.", style="dim"
     )
     if report.audience is Audience.INSTRUCTOR:
         used = report.environment
-        page.say(
+        page.paragraph(
             f"Graded in {report.duration_s:.1f} s by grader {used.grader} with torch {used.torch}, "
             f"Python {used.python}, {used.platform}, started {moment(report.started_at)}.",
             style="dim",

@@ -6,7 +6,7 @@ from grader.report.causes import Cause, around_diagnoses, failed
 from grader.report.changes import Changes, changes, could_run
 from grader.report.model import Report
 from grader.report.page import Page
-from grader.report.parts import say_cause, say_checks, say_diagnoses, say_printed
+from grader.report.parts import add_cause, add_checks, add_diagnoses, add_printed
 from grader.report.words import count, grade, notes
 
 _MOST_CHECKS = 6
@@ -19,11 +19,11 @@ def show_verdict(page: Page, report: Report, before: Report | None, *, aside: st
     gained = f" ({change.points:+d})" if change is not None and change.points else ""
     status = "" if report.status == "graded" else f"{report.status.replace('-', ' ')}, "
     page.heading(f"{report.assignment.title}: {status}{grade(report)}{gained}")
-    page.say(aside, indent=2, style="dim")
+    page.paragraph(aside, indent=2, style="dim")
     if report.status != "graded":
-        page.say(report.message, indent=2)
+        page.paragraph(report.message, indent=2)
     for note in notes(report):
-        page.say(note, indent=2, label="Note: ")
+        page.paragraph(note, indent=2, label="Note: ")
     if report.status == "not-started":
         return
     if change is not None:
@@ -31,9 +31,9 @@ def show_verdict(page: Page, report: Report, before: Report | None, *, aside: st
     dearer, others = around_diagnoses(report)
     if dearer:
         _first_to_mend(page, report, [*dearer, *others])
-        say_diagnoses(page, report)
+        add_diagnoses(page, report)
     else:
-        say_diagnoses(page, report)
+        add_diagnoses(page, report)
         _first_to_mend(page, report, others)
 
 
@@ -43,13 +43,13 @@ def _changes(page: Page, change: Changes) -> None:
         page.heading("Nothing has changed since the last save")
         return
     page.heading("Since the last save")
-    say_checks(page, change.failed, indent=2, most=_MOST_CHECKS)
-    say_checks(page, change.passed, indent=2, most=_MOST_CHECKS)
+    add_checks(page, change.failed, indent=2, most=_MOST_CHECKS)
+    add_checks(page, change.passed, indent=2, most=_MOST_CHECKS)
     for label, diagnoses in (("New: ", change.found), ("Gone: ", change.gone)):
         for diagnosis in diagnoses:
-            page.say(diagnosis.message, indent=2, label=label)
+            page.paragraph(diagnosis.message, indent=2, label=label)
     if not (change.failed or change.passed or change.found or change.gone):
-        page.say("No check passes or fails that did not before.", indent=2)
+        page.paragraph("No check passes or fails that did not before.", indent=2)
 
 
 def _first_to_mend(page: Page, report: Report, found: list[Cause]) -> None:
@@ -60,17 +60,19 @@ def _first_to_mend(page: Page, report: Report, found: list[Cause]) -> None:
     first, rest = found[0], found[1:]
     if not could_run(report):
         page.heading("No check can be run like this")
-        page.say(first.reasons[0], indent=2)
+        page.paragraph(first.reasons[0], indent=2)
         for location in first.locations:
-            page.say(location.text.strip(), indent=4, label=f"{location.file}:{location.line}: ")
+            page.paragraph(
+                location.text.strip(), indent=4, label=f"{location.file}:{location.line}: "
+            )
         for output in first.outputs[:1]:
-            say_printed(page, output, "Your code printed:", indent=2)
+            add_printed(page, output, "Your code printed:", indent=2)
         return
     wrong = sum(map(failed, report.checks))
     page.heading(f"{wrong} of {count(len(report.checks), 'check')} fail; the first to mend")
-    say_cause(page, first, [], most_explained=_MOST_EXPLAINED)
+    add_cause(page, first, [], most_explained=_MOST_EXPLAINED)
     others = [check for cause in rest for check in (*cause.checks, *cause.explained)]
     if others:
         page.blank()
         page.heading("The others")
-        say_checks(page, others, indent=2, most=_MOST_CHECKS)
+        add_checks(page, others, indent=2, most=_MOST_CHECKS)

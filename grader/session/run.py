@@ -21,7 +21,7 @@ from grader.session.checks.outcomes import OUT_OF_MEMORY, Outcome, is_out_of_mem
 from grader.session.checks.scoring import by_depth, idle_words, score, worst
 from grader.session.diagnosis.consequences import Failure, with_consequences
 from grader.session.diagnosis.diagnosing import FaultModules, Prober, named, observed
-from grader.session.diagnosis.working import Work, Workings
+from grader.session.diagnosis.working import Work, WorkTester
 from grader.session.errors import OutOfTime, SubmissionUnusable
 from grader.session.reporting import report_on
 from grader.wire.errors import WorkerLost
@@ -45,14 +45,14 @@ class Common:
         return FaultModules(self.suites.hidden, self.assignment)
 
     @cached_property
-    def workings(self) -> Workings:
+    def workings(self) -> WorkTester:
         """What doing some work is, by the reference."""
         shown = [(shown.title, run) for shown, run in self.demonstrations.items()]
         hidden = self.suites.hidden
         probes = [] if hidden is None else Prober(hidden).runs()
         # A demonstration first: code that works for the handout's sizes alone does work.
         runs = [*shown[:1], *probes, *shown[1:]]
-        return Workings(self.assignment, runs, public={name for name, _ in shown})
+        return WorkTester(self.assignment, runs, public={name for name, _ in shown})
 
 
 class Grading:

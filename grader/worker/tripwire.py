@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from grader.execution import families
-from grader.execution.families import METHODS, Member, Place
+from grader.execution.families import METHODS, Definition, FamilyMember
 from grader.worker.noticing import LateModules, functions, notice, signature_of
 
 _COMPOSITE_KEYS = (
@@ -51,20 +51,22 @@ class Tripwire:
         self._tripped: dict[str, str] = {}
         self._library: Any = None
         """Kernels are there only as long as it is."""
-        self._functions: dict[types.FunctionType, Member] = {}
+        self._functions: dict[types.FunctionType, FamilyMember] = {}
         for entry in forbidden:
             if entry not in self._options and families.member(entry) is None:
                 self._watch_other(entry)
         operators = [name for name in families.OPERATORS if self._concerns(families.operator(name))]
         for name in operators:
             self._watch_operator(name, partial(self._called, families.operator(name)))
-        places: dict[str, list[Place]] = defaultdict(list)
-        for place in families.CALLABLES:
-            if self._concerns(families.function(place)):
-                places[place.module].append(place)
-        if places:
+        definitions: dict[str, list[Definition]] = defaultdict(list)
+        for definition in families.CALLABLES:
+            if self._concerns(families.function(definition)):
+                definitions[definition.module].append(definition)
+        if definitions:
             self._watch_ways_around(set(operators))
-            LateModules({module: partial(self._watch_places, of) for module, of in places.items()})
+            LateModules(
+                {module: partial(self._watch_definitions, of) for module, of in definitions.items()}
+            )
 
     def take(self) -> dict[str, str]:
         """What has run since the last time: the assignment's entry, and what it was."""
@@ -74,10 +76,10 @@ class Tripwire:
 
     # -- what was called ----------------------------------------------------------------------
 
-    def _concerns(self, member: Member) -> bool:
+    def _concerns(self, member: FamilyMember) -> bool:
         return bool(self._options) or families.forbidding(member, self._forbidden) is not None
 
-    def _called(self, member: Member, arguments: Arguments) -> None:
+    def _called(self, member: FamilyMember, arguments: Arguments) -> None:
         """Note a call of a member, if it or its options are forbidden."""
         entry = families.forbidding(member, self._forbidden)
         if entry is not None:
@@ -111,10 +113,10 @@ class Tripwire:
 
     # -- functions and classes ----------------------------------------------------------------
 
-    def _watch_places(self, places: list[Place], module: types.ModuleType) -> None:
-        for place in places:
-            member = families.function(place)
-            for function in _functions_at(place, module):
+    def _watch_definitions(self, definitions: list[Definition], module: types.ModuleType) -> None:
+        for definition in definitions:
+            member = families.function(definition)
+            for function in _functions_at(definition, module):
                 if function not in self._functions:
                     self._functions[function] = member
                     notice(function, partial(self._called, member))
@@ -157,8 +159,8 @@ def prepare() -> None:
     """Look up what is the same in every process, in one from which many are forked."""
     for name in families.OPERATORS:
         _overloads(name)
-    for place in families.CALLABLES:
-        for function in _functions_at(place, sys.modules.get(place.module)):
+    for definition in families.CALLABLES:
+        for function in _functions_at(definition, sys.modules.get(definition.module)):
             signature_of(function)
 
 
@@ -177,9 +179,11 @@ def _overloads(name: str) -> list[tuple[Any, list[str], bool]]:
     ]
 
 
-def _functions_at(place: Place, module: types.ModuleType | None) -> Iterator[types.FunctionType]:
+def _functions_at(
+    definition: Definition, module: types.ModuleType | None
+) -> Iterator[types.FunctionType]:
     thing: Any = module
-    for part in place.name.split("."):
+    for part in definition.name.split("."):
         thing = getattr(thing, part, None)
     return functions(thing, METHODS)
 
@@ -248,7 +252,7 @@ def _is_truthy(value: Any) -> bool:
     return isinstance(value, bool | int) and bool(value)
 
 
-def _shares_heads(member: Member, arguments: Arguments) -> bool:
+def _shares_heads(member: FamilyMember, arguments: Arguments) -> bool:
     """Whether a call has fewer heads of keys than of queries, and more than what broadcasts."""
     numbers = [arguments.get(name) for name in ("q_num_heads", "kv_num_heads")]
     tensors = [

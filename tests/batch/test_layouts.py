@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from grader.batch.class_folder import ClassFolder
 from grader.batch.class_page import write_pages
 from grader.batch.errors import BatchError
 from grader.batch.layouts.exports import is_export
-from grader.batch.place import Place
 from grader.batch.plan import Plan, make_plan
 from grader.batch.recognise import all_layouts
 from grader.course.loading import load_course
@@ -218,10 +218,10 @@ class TestOthers:
         }
 
 
-def _place(folder: Path, tmp_path: Path) -> Place:
+def _place(folder: Path, tmp_path: Path) -> ClassFolder:
     scratch = tmp_path / "unpacked"
     scratch.mkdir()
-    return Place(folder, ("scale", "shift"), scratch)
+    return ClassFolder(folder, ("scale", "shift"), scratch)
 
 
 MOST = {

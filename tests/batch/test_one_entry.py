@@ -17,8 +17,8 @@ import pytest
 
 from grader.batch import plan as planning
 from grader.batch import running, store
+from grader.batch.class_folder import normal
 from grader.batch.dates import from_seconds, moment
-from grader.batch.place import normal
 from grader.batch.plan import make_plan
 from grader.course.loading import load_course
 from grader.report import safe

@@ -13,7 +13,7 @@ from grader.course.loading import load_course
 from grader.course.model import CourseError
 from grader.course.steps import STEPS_FILE, load_steps
 from grader.explaining.numbers import close
-from grader.explaining.walk import Walked, most_telling, walk
+from grader.explaining.walk import Walk, clearest, walk
 from grader.jobs import client
 from grader.jobs.client import GradingProcess
 from grader.jobs.protocol import Demonstrated, Job
@@ -77,7 +77,7 @@ def demonstrated(process: GradingProcess, submission: Path, assignment: str) -> 
     return process.demonstrate(job)
 
 
-def left(process: GradingProcess, submission: Path, id: str) -> tuple[int, Walked]:
+def left(process: GradingProcess, submission: Path, id: str) -> tuple[int, Walk]:
     """The example that is shown, counted from 1, and where the submission leaves its path."""
     results = {
         one.title: one.yours
@@ -88,7 +88,7 @@ def left(process: GradingProcess, submission: Path, id: str) -> tuple[int, Walke
     walked = [
         walk(one, results[one.demonstration]) for one in examples if one.demonstration in results
     ]
-    found = most_telling(walked)
+    found = clearest(walked)
     assert found is not None
     return examples.index(found.example) + 1, found
 
@@ -182,7 +182,7 @@ def test_where_a_wrong_submission_leaves_the_path(process, name, step, fact):
         ("transformer/wrong/shares_over_queries", 3, "moves", "later tokens come in"),
     ],
 )
-def test_the_first_wrong_step_of_every_component(process, submission, example, step, fact):
+def test_the_first_wrong_step_of_every_assignment(process, submission, example, step, fact):
     path = SUBMISSIONS / f"{submission}.py"
     number, found = left(process, path, path.parts[-3])
     assert found.at is not None

@@ -1,6 +1,6 @@
 """What the suites say of every submission under ``tests/submissions``, as ``expected.toml`` has it.
 
-Most are trusted source and run in this process; a few of each component go through the real ones.
+Most are trusted source and run in this process; a few of each assignment go through the real ones.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ CORPUS = ROOT / "tests" / "submissions"
 
 
 def expectations() -> dict[str, dict[str, Any]]:
-    """What is expected of each submission, by component and file, such as ``mha/wrong/x.py``."""
+    """What is expected of each submission, by assignment and file, such as ``mha/wrong/x.py``."""
     return {
-        f"{component}/{name}": expected
-        for component in ASSIGNMENTS
+        f"{assignment}/{name}": expected
+        for assignment in ASSIGNMENTS
         for name, expected in tomllib.loads(
-            (CORPUS / component / "expected.toml").read_text("utf-8")
+            (CORPUS / assignment / "expected.toml").read_text("utf-8")
         ).items()
     }
 
@@ -48,8 +48,8 @@ NAMED = [
 ]
 
 
-def cases_of(component: str) -> list[Case]:
-    return suites_of(component).cases
+def cases_of(assignment: str) -> list[Case]:
+    return suites_of(assignment).cases
 
 
 def context_of(name: str, seed: int) -> SourceContext:
@@ -77,16 +77,18 @@ def words(outcome: Outcome) -> str:
     return f"{outcome.message} {outcome.detail}"
 
 
-@pytest.mark.parametrize("component", ASSIGNMENTS)
-def test_every_submission_is_expected(component):
-    folder = CORPUS / component
+@pytest.mark.parametrize("assignment", ASSIGNMENTS)
+def test_every_submission_is_expected(assignment):
+    folder = CORPUS / assignment
     files = {
         f"{kind}/{path.name}"
         for kind in ("wrong", "seeds")
         for path in (folder / kind).glob("*.py")
     }
     names = {
-        name.removeprefix(f"{component}/") for name in EXPECTED if name.startswith(f"{component}/")
+        name.removeprefix(f"{assignment}/")
+        for name in EXPECTED
+        if name.startswith(f"{assignment}/")
     }
     assert names == files
 
@@ -107,8 +109,8 @@ def test_what_is_lost_kept_and_said(name):
 
 
 @cache
-def modules_of(component: str) -> FaultModules:
-    return FaultModules(suites_of(component).hidden, ASSIGNMENTS[component])
+def modules_of(assignment: str) -> FaultModules:
+    return FaultModules(suites_of(assignment).hidden, ASSIGNMENTS[assignment])
 
 
 @pytest.mark.parametrize("name", NAMED)
@@ -129,8 +131,8 @@ def test_what_is_named(name):
 @pytest.mark.parametrize("name", GRADED)
 def test_what_the_real_processes_say(name, grade):
     expected = EXPECTED[name]
-    component = name.split("/")[0]
-    report = grade(CORPUS / name, ROOT, component)
+    assignment = name.split("/")[0]
+    report = grade(CORPUS / name, ROOT, assignment)
     lost = {check.family for check in report.checks if check.status != Status.PASSED}
     assert set(expected["wrong"]) <= lost
     assert not lost & set(expected["keeps"])

@@ -15,7 +15,7 @@ from grader.session.checks.evidence import demonstrations
 from grader.session.checks.scoring import FOR_NOTHING
 from grader.session.checks.source import SourceContext
 from grader.session.diagnosis.diagnosing import Prober
-from grader.session.diagnosis.working import Work, Workings
+from grader.session.diagnosis.working import Work, WorkTester
 
 from ..suites import ASSIGNMENTS, ROOT, suites_of
 from .lazy import FILLS, idle_source
@@ -45,10 +45,10 @@ ECHOES = {
 
 
 @cache
-def workings_of(name: str) -> Workings:
+def workings_of(name: str) -> WorkTester:
     suites = suites_of(name)
     shown = [(one.title, run) for one, run in demonstrations(suites.public).items()]
-    return Workings(ASSIGNMENTS[name], [*Prober(suites.hidden).runs(), *shown], dict(shown))
+    return WorkTester(ASSIGNMENTS[name], [*Prober(suites.hidden).runs(), *shown], dict(shown))
 
 
 def idle(name: str, source: str) -> dict[str, Work]:

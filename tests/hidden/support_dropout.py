@@ -1,4 +1,4 @@
-"""What suites of components with dropout share: the weights of training, read from outside.
+"""What suites of assignments with dropout share: the weights of training, read from outside.
 
 Values that are the identity, twice side by side, make an output show the weights that it was mixed
 with, twice. Weights that were dropped are missing from both copies; numbers that were dropped

@@ -1,4 +1,4 @@
-"""What suites of components with rotary positions share: right turns, and names for wrong ones.
+"""What suites of assignments with rotary positions share: right turns, and names for wrong ones.
 
 The pair of columns 2i and 2i + 1 turns by position x base^(-2i/width). Angles are float64, so that
 what is expected is exact even at large positions.

@@ -1,4 +1,4 @@
-"""Files of tests, measured on toy components by workers that are shared."""
+"""Files of tests, measured on toy assignments by workers that are shared."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ Measure = Callable[..., Thoroughness]
 
 @pytest.fixture
 def hand_in(server: ForkServer, tmp_path: Path) -> Measure:
-    """Measures a text as a file of tests, by default for the toy component ``scale``."""
+    """Measures a text as a file of tests, by default for the toy assignment ``scale``."""
 
     def hand_in_one(
         text: str, *, course: dict[str, str] | None = None, **options: Any
@@ -73,7 +73,7 @@ def hand_in(server: ForkServer, tmp_path: Path) -> Measure:
 
 @pytest.fixture
 def measure_file(server: ForkServer) -> Measure:
-    """Measures a file of ``handed_in`` on a component of the course, on some of its faults."""
+    """Measures a file of ``handed_in`` on an assignment of the course, on some of its faults."""
 
     def measure_one(assignment: str, name: str, **options: Any) -> Thoroughness:
         found = load_course(COURSE).assignments[assignment]

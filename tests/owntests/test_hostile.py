@@ -17,7 +17,7 @@ MARKED = {
 LOOK = """
 import builtins, gc, glob, inspect, linecache, os, sys, traceback
 import pytest, torch
-import scale as component
+import scale as subject
 from scale import scale
 
 FOUND = []
@@ -40,8 +40,8 @@ def report():
 ATTEMPTS = {
     "inspect": """
 attempt(lambda: inspect.getsource(scale))
-attempt(lambda: inspect.getsource(component))
-attempt(lambda: vars(component))
+attempt(lambda: inspect.getsource(subject))
+attempt(lambda: vars(subject))
 attempt(lambda: scale.__code__.co_names)
 attempt(lambda: scale.__globals__)
 """,
@@ -201,7 +201,7 @@ NOTHING_GAINED = {
     "        frames.send(sock, word)\n",
     "sends rubbish": "def test_a():\n    scale._transport._sock.sendall(b'rubbish' * 1000)\n"
     "    time.sleep(60)\n",
-    "answers in the component's place": "from grader.owntests.messages import Answer\n"
+    "answers in the subject's place": "from grader.owntests.messages import Answer\n"
     "from grader.wire import frames\nfrom grader.wire.commands import Done\n"
     "def test_a():\n    frames.send(scale._transport._sock, Done())\n    time.sleep(60)\n",
     "closes the socket": "def test_a():\n    os.close(3)\n",
@@ -236,7 +236,7 @@ def test_nothing_is_gained_by(hand_in, how):
     assert found.valid == (how in HARMLESS)
 
 
-def test_a_component_that_hangs_is_caught_by_a_test_that_asks_it(hand_in):
+def test_a_subject_that_hangs_is_caught_by_a_test_that_asks_it(hand_in):
     course = {
         "solutions_scale_faults_toml": '[hangs]\nedit = [["y = x * 3", "y = x * 3\\n'
         '    while True: pass"]]\nbelief = "b"\nmessage = "m"\nhint = "h"\nfails = ["values"]\n'

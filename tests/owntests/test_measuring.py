@@ -126,7 +126,7 @@ def test_tests_that_cannot_be_run_are_not_valid(hand_in, text, said):
     assert bool(found.message) != bool(found.rejections)
 
 
-def test_random_numbers_are_shared_with_the_component(hand_in):
+def test_random_numbers_are_shared_with_the_subject(hand_in):
     found = hand_in(
         """
 import torch
@@ -171,7 +171,7 @@ def test_points_are_a_share_rounded_down_and_none_for_tests_that_reject_what_is_
 
 
 @pytest.mark.parametrize("assignment", ["attention", "mha"])
-def test_weak_and_wrong_tests_of_a_component_of_the_course(measure_file, assignment):
+def test_weak_and_wrong_tests_of_an_assignment_of_the_course(measure_file, assignment):
     weak = measure_file(assignment, "weak", most_faults=12)
     assert weak.valid, weak
     assert weak.percent < 50
@@ -181,7 +181,7 @@ def test_weak_and_wrong_tests_of_a_component_of_the_course(measure_file, assignm
 
 
 @pytest.mark.parametrize("assignment", ["attention", *(["mha"] if ALL else [])])
-def test_strong_tests_of_a_component_of_the_course(measure_file, assignment):
+def test_strong_tests_of_an_assignment_of_the_course(measure_file, assignment):
     strong = measure_file(assignment, "strong", most_faults=12)
     assert strong.valid, (strong.message, strong.rejections)
     assert strong.percent == 100, [entry.slug for entry in strong.details if not entry.caught_by]

@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 CORPUS = ROOT / "tests" / "submissions"
 SEED = 5
 THOROUGH = bool(os.environ.get("GRADE_SEEDS"))
-"""Whether submissions to every component are graded both ways, and more kinds of toys."""
+"""Whether submissions to every assignment are graded both ways, and more kinds of toys."""
 
 RIGHT = "def scale(x):\n    return 3 * x + 1\n"
 KINDS = {
@@ -105,21 +105,21 @@ def test_toys(processes, toys, tmp_path, kind):
 
 
 def submissions() -> list[tuple[str, Path]]:
-    """The reference and a wrong submission of each component, or one of them."""
+    """The reference and a wrong submission of each assignment, or one of them."""
     if not THOROUGH:
         return [("heads", ROOT / "solutions" / "heads" / "heads.py")]
     found = []
-    for component in load_course(ROOT).assignments:
-        found.append((component, ROOT / "solutions" / component / f"{component}.py"))
-        expected = tomllib.loads((CORPUS / component / "expected.toml").read_text("utf-8"))
+    for assignment in load_course(ROOT).assignments:
+        found.append((assignment, ROOT / "solutions" / assignment / f"{assignment}.py"))
+        expected = tomllib.loads((CORPUS / assignment / "expected.toml").read_text("utf-8"))
         wrong = next(name for name in expected if "misconception" in expected[name])
-        found.append((component, CORPUS / component / wrong))
+        found.append((assignment, CORPUS / assignment / wrong))
     return found
 
 
-@pytest.mark.parametrize(("component", "path"), submissions())
-def test_components(processes, component, path):
-    job = Job(submission=str(path), course=str(ROOT), assignment=component, seed=SEED)
+@pytest.mark.parametrize(("assignment", "path"), submissions())
+def test_assignments(processes, assignment, path):
+    job = Job(submission=str(path), course=str(ROOT), assignment=assignment, seed=SEED)
     same_verdict(processes, job)
 
 

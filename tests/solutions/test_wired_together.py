@@ -1,6 +1,6 @@
 """All references in one language model: trained, it reaches the entropy floor of its task.
 
-Each block of the reference transformer gets the attention of another component.
+Each block of the reference transformer gets the attention of another assignment.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from grader.batch.errors import BatchError
 from grader.batch.gradebooks.gradebook import Gradebook
 from grader.batch.gradebooks.matching import Matching, match
 from grader.batch.gradebooks.roster import Row, read_bytes, read_table
-from grader.batch.model import Whose
+from grader.batch.model import ClassPerson
 from grader.batch.reading import GRADES, SUMMARY
 from grader.report import safe
 from grader.report.model import Person
@@ -27,7 +27,7 @@ class _Summary(msgspec.Struct):
     """The part of ``summary.json`` that is needed here."""
 
     assignments: list[_Item]
-    people: list[Whose] = []
+    people: list[ClassPerson] = []
 
 
 class Grades(msgspec.Struct, kw_only=True):
@@ -89,7 +89,7 @@ def _students(
     graded: list[dict[str, str]], summary: _Summary, assignment: str | None
 ) -> dict[str, tuple[Row, list[Person]]]:
     """Each student's row of the table, and what is said of them; of one assignment those of it."""
-    said: dict[str, list[Whose]] = defaultdict(list)
+    said: dict[str, list[ClassPerson]] = defaultdict(list)
     labels = {}
     for person in summary.people:
         labels[safe.cell(person.student)] = person.student

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from datetime import datetime
 from pathlib import Path
 
-from grader.batch.place import HandIn, Place, Reading, code_or_all
+from grader.batch.class_folder import ClassFolder, HandIn, Reading, code_or_all
 from grader.course.model import NotGradable
 from grader.course.tree import read_regular
 
@@ -21,14 +21,14 @@ _FILE = re.compile(rf"(.+?)_attempt_({_DATE})_(.+)", re.DOTALL)
 _FROM_WHOM = re.compile(r"\ufeff?\s*Name:[ \t]*(.*?)[ \t]*\(([^()\n]+)\)[ \t]*(?:\n|\Z)")
 
 
-def find(place: Place) -> Reading:
+def find(class_folder: ClassFolder) -> Reading:
     """One for each attempt; the text file beside it says whose it is."""
     attempts: dict[tuple[str, str], dict[str, Path]] = defaultdict(dict)
-    for path in (*place.files, *place.others):
+    for path in (*class_folder.files, *class_folder.others):
         if match := _FILE.fullmatch(path.name):
             attempts[match[1], match[2]][match[3]] = path
     names = {
-        (whole, date): _written_in(place.path / f"{whole}_attempt_{date}.txt", whole)
+        (whole, date): _written_in(class_folder.path / f"{whole}_attempt_{date}.txt", whole)
         for whole, date in attempts
     }
     titles = {whole.removesuffix(f"_{login}") for (whole, _), (_, login) in names.items() if login}

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import msgspec
 
+from grader.batch.class_folder import ClassFolder, HandIn, Reading
 from grader.batch.errors import BatchError
 from grader.batch.layouts.files import original
-from grader.batch.place import HandIn, Place, Reading
-from grader.batch.recognise import read_place
+from grader.batch.recognise import read_folder
 
 TITLE = "a folder for each assignment"
 ORDER = 70
 
 
-def find(place: Place) -> Reading:
+def find(class_folder: ClassFolder) -> Reading:
     """What is found in each of them."""
     hand_ins: list[HandIn] = []
     left_out: list[str] = []
     signs = set()
-    for folder in place.folders:
-        inside = place.below(folder)
-        if folder.name not in place.ids or not _may_be_a_class(inside):
+    for folder in class_folder.folders:
+        inside = class_folder.below(folder)
+        if folder.name not in class_folder.ids or not _may_be_a_class(inside):
             continue
         try:
-            found = read_place(inside)
+            found = read_folder(inside)
         except BatchError:
             continue
         signs.add(folder)
@@ -35,7 +35,7 @@ def find(place: Place) -> Reading:
     return Reading(hand_ins=hand_ins, signs=frozenset(signs), left_out=left_out)
 
 
-def _may_be_a_class(folder: Place) -> bool:
+def _may_be_a_class(folder: ClassFolder) -> bool:
     """Whether there is more in it than one answer to the assignment that it is called after."""
     answers = [file for file in folder.files if original(file.stem)[0].lower() == folder.path.name]
     return len(folder.entries) > len(answers)

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from grader.batch.place import HandIn, Place, Reading, code_or_all
+from grader.batch.class_folder import ClassFolder, HandIn, Reading, code_or_all
 
 TITLE = "a Canvas download (lastfirst_12345_67890_name.py)"
 ORDER = 30
@@ -36,11 +36,11 @@ class _File(msgspec.Struct):
     number: int
 
 
-def find(place: Place) -> Reading:
+def find(class_folder: ClassFolder) -> Reading:
     """The newest of each student's files; a resubmission's have ``-1``, ``-2`` to their names."""
     files: dict[tuple[str, str], list[_File]] = defaultdict(list)
     late = set()
-    for path in (*place.files, *place.others):
+    for path in (*class_folder.files, *class_folder.others):
         match = _ANONYMOUS.fullmatch(path.name) or _NAMED.fullmatch(path.name)
         if match is None:
             continue
@@ -56,7 +56,7 @@ def find(place: Place) -> Reading:
         for (student, user), found in files.items()
     ]
     signs = {file.path for found in files.values() for file in found}
-    return Reading(hand_ins=hand_ins, signs=frozenset(signs.intersection(place.files)))
+    return Reading(hand_ins=hand_ins, signs=frozenset(signs.intersection(class_folder.files)))
 
 
 def _newest(student: str, user: str, files: list[_File], late: bool) -> HandIn:

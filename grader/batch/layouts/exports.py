@@ -7,9 +7,9 @@ import itertools
 import zipfile
 from pathlib import Path, PurePosixPath
 
+from grader.batch.class_folder import ClassFolder, HandIn, Reading
 from grader.batch.errors import BatchError
-from grader.batch.place import HandIn, Place, Reading
-from grader.batch.recognise import is_of_platform, read_place, with_hint
+from grader.batch.recognise import is_of_platform, read_folder, with_hint
 
 TITLE = "a platform's zip for each assignment"
 ORDER = 65
@@ -19,17 +19,19 @@ _ENOUGH = 300
 _MOST_TEXT = 1 << 20
 
 
-def find(place: Place) -> Reading:
+def find(class_folder: ClassFolder) -> Reading:
     """What is found in each zip that is one of a platform's."""
     hand_ins: list[HandIn] = []
     left_out: list[str] = []
     signs = set()
-    zips = [path for path in place.files if path.suffix.lower() == ".zip"]
-    exports = [path for path in zips if is_export(place, path)]
+    zips = [path for path in class_folder.files if path.suffix.lower() == ".zip"]
+    exports = [path for path in zips if is_export(class_folder, path)]
     # Where most are not, these may be students', whose zips are not to be unpacked.
-    for path in exports if len(exports) * 2 >= len(place.entries) else ():
+    for path in exports if len(exports) * 2 >= len(class_folder.entries) else ():
         try:
-            found = with_hint(read_place(place.unpacked(path)), place.assignment_in(path.stem))
+            found = with_hint(
+                read_folder(class_folder.unpacked(path)), class_folder.assignment_in(path.stem)
+            )
         except BatchError:
             continue
         signs.add(path)
@@ -38,9 +40,9 @@ def find(place: Place) -> Reading:
     return Reading(hand_ins=hand_ins, signs=frozenset(signs), left_out=left_out)
 
 
-def is_export(place: Place, archive: Path) -> bool:
+def is_export(class_folder: ClassFolder, archive: Path) -> bool:
     """Whether a zip has a platform's names; it may as well be a student's, and is not unpacked."""
-    outline = place.empty()
+    outline = class_folder.empty()
     try:
         with zipfile.ZipFile(archive) as opened:
             for member in itertools.islice(opened.infolist(), _ENOUGH):

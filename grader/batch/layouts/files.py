@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 from pathlib import Path
 
-from grader.batch.place import HandIn, Place, Reading
+from grader.batch.class_folder import ClassFolder, HandIn, Reading
 
 TITLE = "files, one for each student"
 ORDER = 80
@@ -14,12 +14,12 @@ ORDER = 80
 _NUMBERED = re.compile(r"(.+?)(?:[ _]?\((\d{1,9})\)|-(?:Copy)?(\d{1,9}))", re.DOTALL)
 
 
-def find(place: Place) -> Reading:
+def find(class_folder: ClassFolder) -> Reading:
     """One for each file."""
-    return of_files(place)
+    return of_files(class_folder)
 
 
-def of_files(place: Place, others: Collection[str] = ()) -> Reading:
+def of_files(class_folder: ClassFolder, others: Collection[str] = ()) -> Reading:
     """One for each file; ``others`` are students who have something else there.
 
     ``bob (9).py`` is a copy that somebody's system made of a ``bob.py``, and nothing says whose
@@ -27,8 +27,8 @@ def of_files(place: Place, others: Collection[str] = ()) -> Reading:
     """
     plain: dict[Path, HandIn] = {}
     copies: dict[Path, HandIn] = {}
-    for path in place.files:
-        one = of_file(path, place.ids)
+    for path in class_folder.files:
+        one = of_file(path, class_folder.ids)
         (copies if one.attempt > (0,) else plain)[path] = one
     taken, left = dict(plain), []
     for path, copy in sorted(copies.items(), key=lambda item: item[1].attempt, reverse=True):
@@ -36,11 +36,11 @@ def of_files(place: Place, others: Collection[str] = ()) -> Reading:
             left.append(path.name)
         else:
             taken[path] = copy
-    hand_ins = [taken[path] for path in place.files if path in taken]
+    hand_ins = [taken[path] for path in class_folder.files if path in taken]
     return Reading(
         # Should "scale_bob.py" be for the same assignment as "bob.py", this is surely bob's.
         hand_ins=sorted(hand_ins, key=lambda one: one.assignment != ""),
-        signs=frozenset(place.files),
+        signs=frozenset(class_folder.files),
         left_out=sorted(left),
     )
 

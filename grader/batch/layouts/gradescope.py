@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 
+from grader.batch.class_folder import ClassFolder, HandIn, Reading
 from grader.batch.dates import moment
-from grader.batch.place import HandIn, Place, Reading
 from grader.batch.unpacking import GRADESCOPE_METADATA as METADATA
 
 TITLE = "a Gradescope export (submission_metadata.yml)"
@@ -37,14 +37,14 @@ class _Submitted(msgspec.Struct):
     people: list[dict[str, str]] = []
 
 
-def find(place: Place) -> Reading:
+def find(class_folder: ClassFolder) -> Reading:
     """One for each submitter, so that a group's members each have their own."""
-    path = place.path / METADATA
+    path = class_folder.path / METADATA
     if os.path.islink(path) or not os.path.isfile(path):
         return Reading()
     described = _read(path)
     found = []
-    for folder in place.folders:
+    for folder in class_folder.folders:
         if folder.name not in described:
             continue
         submitted = described[folder.name]

@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
-from grader.batch.place import HandIn, Place, Reading, code_or_all
+from grader.batch.class_folder import ClassFolder, HandIn, Reading, code_or_all
 
 TITLE = "a Moodle download (Name_12345_assignsubmission_file)"
 ORDER = 20
@@ -18,12 +18,12 @@ _FOLDER = re.compile(r"(.+)_(\d+)_assignsubmission_(file|onlinetext)_?", re.DOTA
 _FILE = re.compile(r"(.+?)_(\d+)_assignsubmission_file_(.+)", re.DOTALL)
 
 
-def find(place: Place) -> Reading:
+def find(class_folder: ClassFolder) -> Reading:
     """A folder each, or where folders are switched off the files of each participant."""
     found: dict[tuple[str, str], HandIn] = {}
     texts: dict[tuple[str, str], Path] = {}
     signs = set()
-    for folder in place.folders:
+    for folder in class_folder.folders:
         if match := _FOLDER.fullmatch(folder.name):
             signs.add(folder)
             who = (match[1], match[2])
@@ -32,7 +32,7 @@ def find(place: Place) -> Reading:
             else:
                 texts[who] = folder
     files: dict[tuple[str, str], dict[str, Path]] = defaultdict(dict)
-    for path in (*place.files, *place.others):
+    for path in (*class_folder.files, *class_folder.others):
         if match := _FILE.fullmatch(path.name):
             signs.add(path)
             files[match[1], match[2]][match[3]] = path
@@ -50,4 +50,4 @@ def find(place: Place) -> Reading:
         for (name, id), folder in texts.items()
         if (name, id) not in found and (name, id) not in files
     ]
-    return Reading(hand_ins=hand_ins, signs=frozenset(signs.intersection(place.entries)))
+    return Reading(hand_ins=hand_ins, signs=frozenset(signs.intersection(class_folder.entries)))

@@ -30,7 +30,7 @@ _NAME = "grader-plain"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    group = parser.getgroup("grader", "grading of attention components")
+    group = parser.getgroup("grader", "grading of assignments")
     group.addoption("--submission", type=Path, help="grade this file or folder")
     group.addoption("--grader-seed", type=int, default=0, help="seed of the inputs (default: 0)")
 

@@ -11,7 +11,7 @@ import pytest
 from grader.session.checks.declaring import Check, Sizes, check, declared_check, declared_probe
 
 
-class Own(NamedTuple):
+class Difference(NamedTuple):
     """What a suite says otherwise of a shared check."""
 
     changes: Mapping[str, Any]
@@ -60,14 +60,14 @@ def own(
     shows: str | None = None,
     family: str | None = None,
     cases: tuple[str, Mapping[str, Any]] | None = None,
-) -> Own:
+) -> Difference:
     """What a suite says of a shared check, where that differs from what ``check`` said.
 
     ``cases`` parametrises it: the names of arguments as ``pytest.mark.parametrize`` takes them, and
     the values by the id of the case.
     """
     said = {"points": points, "title": title, "hint": hint, "shows": shows, "family": family}
-    return Own({name: value for name, value in said.items() if value is not None}, cases)
+    return Difference({name: value for name, value in said.items() if value is not None}, cases)
 
 
 class SharedChecks:
@@ -78,7 +78,7 @@ class SharedChecks:
     else the checks need to know of the suite are attributes.
     """
 
-    differences: ClassVar[Mapping[str, Own | None]] = {}
+    differences: ClassVar[Mapping[str, Difference | None]] = {}
 
     first: ClassVar[Sequence[str]] = ()
     """Checks of the suite's own that come before the shared ones of their family."""

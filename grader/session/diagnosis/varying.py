@@ -62,7 +62,7 @@ LARGEST = 1e4
 """What infinities count as."""
 
 
-class Test(IntEnum):
+class WorkTest(IntEnum):
     """What tells work from none, the sharpest first."""
 
     COMBINES = 0
@@ -153,7 +153,7 @@ def are_known(answers: Sequence[Numbers]) -> bool:
     return any(not bool(one.isnan().all()) for one in answers[0])
 
 
-def is_like(mine: Numbers, right: Numbers) -> bool:
+def is_similar(mine: Numbers, right: Numbers) -> bool:
     """Whether a result of mine holds numbers of the right one's, or rises and falls as it does.
 
     Of one that has another shape nobody can say: then it counts as if it did.
@@ -182,7 +182,7 @@ def holds_right(mine: Numbers, right: Numbers, given: Numbers) -> bool:
     return False
 
 
-def varies_likewise(mine: Numbers, right: Numbers) -> bool:
+def varies_as_much(mine: Numbers, right: Numbers) -> bool:
     """Whether results differ along each axis about as often as the right ones do.
 
     What does nothing with a position has the same in each place.
@@ -221,7 +221,7 @@ def _correlation(one: torch.Tensor, other: torch.Tensor) -> float:
     return abs(float(one @ other / (one.norm() * other.norm())))
 
 
-def measure(answers: Sequence[Numbers], test: Test) -> list[float]:
+def measure(answers: Sequence[Numbers], test: WorkTest) -> list[float]:
     """How much of what is tested there is in each result; ``answers`` are those to EVERY.
 
     It is infinite where even the shape depends on the changes, and 0 where all is NaN.
@@ -229,7 +229,7 @@ def measure(answers: Sequence[Numbers], test: Test) -> list[float]:
     return [_measure(one, test) for one in zip(*answers, strict=False)]
 
 
-def _measure(answers: tuple[torch.Tensor, ...], test: Test) -> float:
+def _measure(answers: tuple[torch.Tensor, ...], test: WorkTest) -> float:
     if len({answer.shape for answer in answers}) > 1:
         return math.inf if answers[0].shape == answers[1].shape else 0.0
     known = ~torch.stack(answers).isnan().any(0)
@@ -242,17 +242,17 @@ def _measure(answers: tuple[torch.Tensor, ...], test: Test) -> float:
     rounding = ROUNDING * max(float(answer.abs().max()) for answer in (plain, both))
     change = both - plain
     match test:
-        case Test.COMBINES:
+        case WorkTest.COMBINES:
             together = _size(both - first - second + plain)
             changes = [_size(change), _size(first - plain), _size(second - plain)]
             least = max(COMBINED * max(changes), rounding, 10 * noise)
             return together if together > least else 0.0
-        case Test.MIXES | Test.DEPENDS:
+        case WorkTest.MIXES | WorkTest.DEPENDS:
             spread = _size(change - change.mean())
-            if test is Test.MIXES:
+            if test is WorkTest.MIXES:
                 spread = min(spread, _size((first - plain).abs().minimum((second - plain).abs())))
             return spread if spread > max(rounding, 10 * noise) else 0.0
-        case Test.VARIES:
+        case WorkTest.VARIES:
             spread = _size(plain - plain.mean())
             return spread if spread > rounding and not noise else 0.0
 

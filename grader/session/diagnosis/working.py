@@ -29,15 +29,15 @@ from grader.session.diagnosis.varying import (
     Given,
     Halves,
     Numbers,
-    Test,
+    WorkTest,
     are_known,
     holds_right,
-    is_like,
+    is_similar,
     measure,
     numbers,
     shared,
     varied,
-    varies_likewise,
+    varies_as_much,
 )
 from grader.session.errors import (
     GraderFault,
@@ -57,14 +57,14 @@ Run: TypeAlias = Callable[[Any], Any]
 """A probe or a demonstration: calls exports of the student that it is given."""
 
 
-class Specimen(NamedTuple):
+class SampleCall(NamedTuple):
     """The first call that ``run`` makes to ``export``, and what to ask there."""
 
     name: str
     run: Run
     export: str
     kinds: frozenset[str]
-    test: Test = Test.COMBINES
+    test: WorkTest = WorkTest.COMBINES
     right: Numbers = []  # noqa: RUF012
     """What the reference gives there."""
     given: Numbers = []  # noqa: RUF012
@@ -84,7 +84,7 @@ class Work(Enum):
     NOTHING = "None came back"
 
 
-class Workings:
+class WorkTester:
     """What the reference does with its inputs at the calls that ``runs``, by name, make.
 
     Those that are ``public`` have inputs that anybody may know.
@@ -99,8 +99,8 @@ class Workings:
         self._assignment = assignment
         self._public = public
         self._runs = runs
-        self._specimens: dict[str, list[Specimen]] = {}
-        self._unknown: dict[str, list[Specimen]] = {}
+        self._specimens: dict[str, list[SampleCall]] = {}
+        self._unknown: dict[str, list[SampleCall]] = {}
 
     def idle(self, context: CheckContext, exports: Sequence[str]) -> dict[str, Work]:
         """Those of ``exports`` that do no work in the submission on ``context``, and what they do.
@@ -118,23 +118,23 @@ class Workings:
         none = {Work.NONE, Work.NOTHING} | (set() if does_any else {Work.NAN})
         return {name: work for name, work in shown.items() if work in none}
 
-    def specimens(self, export: str) -> list[Specimen]:
+    def specimens(self, export: str) -> list[SampleCall]:
         """The calls to ask ``export`` at: those for the sharpest test that there are any for."""
         if export not in self._specimens:
             self._specimens[export] = self._find(export)
         return self._specimens[export]
 
     def _combines(self, export: str) -> bool:
-        return any(one.test is Test.COMBINES for one in self.specimens(export))
+        return any(one.test is WorkTest.COMBINES for one in self.specimens(export))
 
-    def _find(self, export: str) -> list[Specimen]:
+    def _find(self, export: str) -> list[SampleCall]:
         reference = reference_context(self._assignment, seed=PROBE_SEED)
         # Of a probe's sizes the first tells enough.
         runs = {name.partition("/")[0]: (name, run) for name, run in reversed(self._runs)}
-        found: list[Specimen] = []
+        found: list[SampleCall] = []
         for name, run in reversed(runs.values()):
             found += _specimens(reference, name, run, export)
-            combining = sum(one.test is Test.COMBINES for one in found)
+            combining = sum(one.test is WorkTest.COMBINES for one in found)
             if combining == MOST or len(found) - combining == 2 * MOST:
                 break
         sharpest = min((one.test for one in found), default=None)
@@ -162,18 +162,18 @@ class Workings:
                 return True
         return False
 
-    def _find_unknown(self, export: str) -> list[Specimen]:
+    def _find_unknown(self, export: str) -> list[SampleCall]:
         reference = reference_context(self._assignment, seed=PROBE_SEED)
-        found: list[Specimen] = []
+        found: list[SampleCall] = []
         for name, run in self._runs:
-            specimen = Specimen(name, run, export, frozenset())
+            specimen = SampleCall(name, run, export, frozenset())
             if name in self._public or len(found) == MOST:
                 continue
             if right := _plain(reference, specimen):
                 found.append(specimen._replace(right=right, given=_given(reference, specimen)))
         return found
 
-    def _at_random(self, context: CheckContext, specimen: Specimen) -> list[Numbers]:
+    def _at_random(self, context: CheckContext, specimen: SampleCall) -> list[Numbers]:
         """What the call gives with every parameter drawn at random, whatever they are called."""
         reference = reference_context(self._assignment, seed=PROBE_SEED)
         made: list[Given] = []
@@ -194,7 +194,7 @@ class Workings:
             return [list(numbers(module(*args, **options), ())) for args, options in given]
 
 
-def _plain(context: CheckContext, specimen: Specimen) -> Numbers:
+def _plain(context: CheckContext, specimen: SampleCall) -> Numbers:
     """What the call gives as it is made; nothing where it ends in an error."""
     try:
         return _answers(context, specimen)[0]
@@ -206,9 +206,9 @@ def _plain(context: CheckContext, specimen: Specimen) -> Numbers:
 
 def _shown(
     context: CheckContext,
-    specimens: Sequence[Specimen],
-    ask: Callable[[CheckContext, Specimen], list[Numbers]],
-    ask_again: Callable[[CheckContext, Specimen], list[Numbers]],
+    specimens: Sequence[SampleCall],
+    ask: Callable[[CheckContext, SampleCall], list[Numbers]],
+    ask_again: Callable[[CheckContext, SampleCall], list[Numbers]],
 ) -> Work:
     """What the answers to ``ask`` show, or else those to ``ask_again``."""
     found = Work.UNKNOWN
@@ -236,8 +236,8 @@ def _shown(
     return found
 
 
-def _is_work(answers: Sequence[Numbers], specimen: Specimen) -> bool:
-    def shows(asked: Sequence[Numbers], test: Test) -> bool:
+def _is_work(answers: Sequence[Numbers], specimen: SampleCall) -> bool:
+    def shows(asked: Sequence[Numbers], test: WorkTest) -> bool:
         return any(size >= LEAST * specimen.size for size in measure(asked, test))
 
     echoed = [_is_among(one, specimen.given) for one in answers[0]]
@@ -245,15 +245,15 @@ def _is_work(answers: Sequence[Numbers], specimen: Specimen) -> bool:
         return False
     if shows(answers, specimen.test):
         # Where nothing has to be computed, right numbers are all that there is to look for.
-        if specimen.test is Test.VARIES and not varies_likewise(answers[0], specimen.right):
+        if specimen.test is WorkTest.VARIES and not varies_as_much(answers[0], specimen.right):
             return False
-        return not (specimen.copies or specimen.test is Test.VARIES) or is_like(
+        return not (specimen.copies or specimen.test is WorkTest.VARIES) or is_similar(
             answers[0], specimen.right
         )
     plain, again, *moved, _ = answers
     # Places may add something of their own to the numbers that stand there.
     return "place" in specimen.kinds and all(
-        shows([plain, again, plain, plain, one], Test.DEPENDS) for one in moved
+        shows([plain, again, plain, plain, one], WorkTest.DEPENDS) for one in moved
     )
 
 
@@ -262,18 +262,18 @@ def _is_among(result: torch.Tensor, given: Numbers) -> bool:
     return any(torch.equal(result, one) for one in given)
 
 
-def _specimens(reference: CheckContext, name: str, run: Run, export: str) -> list[Specimen]:
+def _specimens(reference: CheckContext, name: str, run: Run, export: str) -> list[SampleCall]:
     """What to ask at the call that ``run`` makes, if it makes one and that tells anything."""
-    found: list[Specimen] = []
+    found: list[SampleCall] = []
     for kinds in CHANGES:
-        specimen = Specimen(name, run, export, kinds)
+        specimen = SampleCall(name, run, export, kinds)
         try:
             answers = _answers(reference, specimen)
         except _NotCalled:
             break
         except Exception:  # not every number can be passed
             continue
-        for test in Test:
+        for test in WorkTest:
             sizes = [size for size in measure(answers, test) if 0 < size < math.inf]
             if sizes:
                 right, given = answers[0], _given(reference, specimen)
@@ -288,7 +288,7 @@ def _specimens(reference: CheckContext, name: str, run: Run, export: str) -> lis
                     )
                 )
                 break
-        if found and found[-1].test is Test.COMBINES:
+        if found and found[-1].test is WorkTest.COMBINES:
             break
     return sorted(found, key=lambda one: one.test)[:1]
 
@@ -334,7 +334,7 @@ class _Watched:
         return made
 
 
-def _answers(context: CheckContext, specimen: Specimen) -> list[Numbers]:
+def _answers(context: CheckContext, specimen: SampleCall) -> list[Numbers]:
     """What the call gives for EVERY change of its inputs.
 
     Where two equal calls differ, each is made from the same random numbers.
@@ -345,14 +345,14 @@ def _answers(context: CheckContext, specimen: Specimen) -> list[Numbers]:
     return _one_by_one(context, specimen)
 
 
-def _one_by_one(context: CheckContext, specimen: Specimen) -> list[Numbers]:
+def _one_by_one(context: CheckContext, specimen: SampleCall) -> list[Numbers]:
     """What the call gives for EVERY change, each time the first of a run of its own."""
-    if specimen.test is Test.VARIES:  # a random result would be the same each time
+    if specimen.test is WorkTest.VARIES:  # a random result would be the same each time
         return _run(context, specimen, EVERY)
     return [_run(context, specimen, [halves])[0] for halves in EVERY]
 
 
-def _run(context: CheckContext, specimen: Specimen, asked: Sequence[Halves]) -> list[Numbers]:
+def _run(context: CheckContext, specimen: SampleCall, asked: Sequence[Halves]) -> list[Numbers]:
     attributes = context.assignment.exports[specimen.export].options
 
     def ask(call: Callable[..., Any], *arguments: Any, **options: Any) -> None:
@@ -368,7 +368,7 @@ def _run(context: CheckContext, specimen: Specimen, asked: Sequence[Halves]) -> 
     return _interrupted(context, specimen, ask)
 
 
-def _given(context: CheckContext, specimen: Specimen) -> Numbers:
+def _given(context: CheckContext, specimen: SampleCall) -> Numbers:
     """The tensors that the call is given, without truths, which are all alike."""
 
     def ask(_: Callable[..., Any], *arguments: Any, **options: Any) -> None:
@@ -380,7 +380,7 @@ def _given(context: CheckContext, specimen: Specimen) -> Numbers:
 
 def _interrupted(
     context: CheckContext,
-    specimen: Specimen,
+    specimen: SampleCall,
     ask: Callable[..., None],
     made: list[Given] | None = None,
 ) -> list[Numbers]:

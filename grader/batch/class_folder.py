@@ -55,17 +55,17 @@ class HandIn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """What a layout makes of a place; without hand-ins, the place is not laid out like that."""
+    """What a layout makes of a folder; without hand-ins, the folder is not laid out like that."""
 
     hand_ins: list[HandIn] = []
     signs: frozenset[Path] | None = None
-    """The entries of the place that this layout itself has named or made. None: those that the
+    """The entries of the folder that this layout itself has named or made. None: those that the
     hand-ins lie in."""
     left_out: list[str] = []
     """What is nobody's, beyond the entries that bear no sign: inside of them, or beside."""
 
 
-class Place:
+class ClassFolder:
     """A folder that may hold a whole class's submissions, in a course with assignments ``ids``."""
 
     def __init__(self, path: Path, ids: Sequence[str], scratch: Path) -> None:
@@ -122,28 +122,32 @@ class Place:
         """The folders, and the files that may be code."""
         return [*self.folders, *self.files]
 
-    def below(self, folder: Path) -> Place:
-        """The place ``folder``, in the same batch."""
-        place = Place(folder, self.ids, self._scratch)
-        place.outside, place._problems, place._depth = self.outside, self._problems, self._depth
-        return place
+    def below(self, folder: Path) -> ClassFolder:
+        """The class_folder ``folder``, in the same batch."""
+        class_folder = ClassFolder(folder, self.ids, self._scratch)
+        class_folder.outside, class_folder._problems, class_folder._depth = (
+            self.outside,
+            self._problems,
+            self._depth,
+        )
+        return class_folder
 
-    def unpacked(self, archive: Path) -> Place:
+    def unpacked(self, archive: Path) -> ClassFolder:
         """What a platform's zip holds, unpacked into the batch's own space."""
         if self._depth == MAX_ZIPS_IN_ZIPS:
             raise BatchError(f"{archive}: is a zip in a zip in a zip; unpack it first")
-        place = self.empty(archive.stem if archive.stem.strip(".") else "zip")
-        done = unpack(archive, place.path)
+        class_folder = self.empty(archive.stem if archive.stem.strip(".") else "zip")
+        done = unpack(archive, class_folder.path)
         self.outside += [f"{archive.name}: {name}" for name in done.outside]
         for path, problem in done.problems.items():
             for part in (path, *path.parents):
-                if part == place.path.parent:
+                if part == class_folder.path.parent:
                     break
                 self._problems.setdefault(part, problem)
-        place._depth += 1
-        return place
+        class_folder._depth += 1
+        return class_folder
 
-    def empty(self, name: str = "class") -> Place:
+    def empty(self, name: str = "class") -> ClassFolder:
         """A new folder of this name in the batch's own space."""
         target = self._scratch / f"{len(list(self._scratch.iterdir()))}" / name
         target.mkdir(parents=True)
@@ -171,8 +175,8 @@ class Layout(Protocol):
     ORDER: int
     """Where it stands in the list: platforms' own layouts come first, guesses last."""
 
-    def find(self, place: Place) -> Reading:
-        """What was handed in, were the place laid out like this.
+    def find(self, class_folder: ClassFolder) -> Reading:
+        """What was handed in, were the folder laid out like this.
 
         It goes by what the platform writes, never by a part of a name that a student chooses, and
         judges each entry by itself: no entry decides what becomes of another. Most entries win.

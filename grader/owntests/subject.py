@@ -1,4 +1,4 @@
-"""The worker that holds one variant of the component, and answers what its contract offers."""
+"""The worker that holds the code under test, and answers what its contract offers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import torch
 from grader.execution import loading
 from grader.execution.executor import Executor
 from grader.owntests import random_state
-from grader.owntests.messages import Answer, Ask, LoadComponent, Question, Reply, ToWorker
+from grader.owntests.messages import Answer, Ask, LoadSubject, Question, Reply, ToWorker
 from grader.wire import frames
 from grader.wire.commands import Done
 from grader.wire.messages import (
@@ -35,11 +35,11 @@ _FLUSH = "named_parameters"
 _requests: msgspec.msgpack.Decoder[ToWorker] = msgspec.msgpack.Decoder(ToWorker)
 
 
-class Component(Executor):
-    """Answers questions that a user of the component could ask, and none about how it is written.
+class Subject(Executor):
+    """Answers questions that a user of the code could ask, and none about how it is written.
 
     Python lets whoever holds a function or a generator go on to its code, its frames and all that
-    these can see. So calls reach exports, the component's modules and its own methods; attributes
+    these can see. So calls reach exports, the subject's modules and its own methods; attributes
     are read off objects of its own classes; names with an underscore are not there.
     """
 
@@ -50,14 +50,14 @@ class Component(Executor):
         self._exports = exports
 
     def handle(self, request: Request, blob: bytes | bytearray) -> tuple[Any, bytes | bytearray]:
-        """As the executor does; what is no part of the contract is not there."""
+        """As the executor does, but refuses what is no part of the contract."""
         try:
             permitted = self._permits(request)
         except KeyError:  # an object that is not there
             permitted = False
         if permitted:
             return super().handle(request, blob)
-        return raised("AttributeError", "the component has nothing of this name to offer"), b""
+        return raised("AttributeError", "the module has nothing of this name to offer"), b""
 
     def _permits(self, request: Request) -> bool:
         match request:
@@ -92,14 +92,14 @@ class Component(Executor):
         )
 
 
-def serve(sock: socket.socket, load: LoadComponent) -> None:
-    """Be the component until the other side closes."""
-    component: Component | None = None
-    broken: Reply = raised("ImportError", "the component cannot be imported")
+def serve(sock: socket.socket, load: LoadSubject) -> None:
+    """Be the subject until the other side closes."""
+    subject: Subject | None = None
+    broken: Reply = raised("ImportError", "the module cannot be imported")
     try:
         # The file that a line came from does not exist, so that no traceback quotes it.
-        module = loading.load_source(load.source, "<component>", load.module)
-        component = Component(module, load.exports)
+        module = loading.load_source(load.source, "<subject>", load.module)
+        subject = Subject(module, load.exports)
     except Exception:
         pass
     frames.send(sock, Done())
@@ -109,7 +109,7 @@ def serve(sock: socket.socket, load: LoadComponent) -> None:
         except EOFError:
             return
         assert isinstance(ask, Ask)
-        reply, data = (broken, b"") if component is None else _answer(component, ask, blob)
+        reply, data = (broken, b"") if subject is None else _answer(subject, ask, blob)
         try:
             frames.send(sock, Answer(reply=reply, random=random_state.get()), data)
         except frames.TooLarge:
@@ -117,15 +117,15 @@ def serve(sock: socket.socket, load: LoadComponent) -> None:
             frames.send(sock, Answer(reply=unusable, random=random_state.get()))
 
 
-def _answer(component: Component, ask: Ask, blob: bytearray) -> tuple[Reply, bytes | bytearray]:
+def _answer(subject: Subject, ask: Ask, blob: bytearray) -> tuple[Reply, bytes | bytearray]:
     question: Question = ask.question
     try:
         random_state.put(ask.random)
     except (RuntimeError, ValueError):
         return raised("RuntimeError", "that is no state of the random numbers"), b""
-    return component.handle(question, blob)
+    return subject.handle(question, blob)
 
 
 def raised(kind: str, message: str) -> Raised:
-    """The component raised a built-in exception."""
+    """The subject raised a built-in exception."""
     return Raised(kind="raised", type=kind, bases=[kind], message=message, frame=None)
