@@ -31,7 +31,7 @@ class LocalGrader:
         self._kept = KeptProcess(isolate=isolate)
 
     def grade(self, job: Job, *, submission_seconds: float, tries: int) -> Report:
-        """Grade a job; raises as :class:`grader.batch.pool.Grader` says, GraderLost after one try."""
+        """As :class:`grader.batch.pool.Grader` says; raises GraderLost after one try."""
         try:
             return self._kept.grade(job, submission_seconds=submission_seconds)
         except GradingError as error:

@@ -12,7 +12,7 @@ from grader.report.model import Report
 
 
 class GraderLost(Exception):
-    """What graded a submission ended, ``times`` times, before it was done; the text says how."""
+    """The process that graded a submission ended too early, ``times`` times; the text says how."""
 
     def __init__(self, message: str, times: int = 1) -> None:
         super().__init__(message)
@@ -23,10 +23,10 @@ class Grader(Protocol):
     """Grades one submission at a time; used by one thread."""
 
     def grade(self, job: Job, *, submission_seconds: float, tries: int) -> Report:
-        """Grade a job whose code may take so long; the report is an instructor's.
+        """Grade a job whose code may take ``submission_seconds``; the report is an instructor's.
 
-        Raises GraderLost, after at most so many tries, and GradingError for what no other job would be
-        spared.
+        Raises GraderLost after at most ``tries`` tries, and GradingError for an error that every
+        other job would meet too.
         """
         ...
 

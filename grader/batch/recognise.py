@@ -116,7 +116,7 @@ def read_folder(class_folder: ClassFolder) -> Found:
     best = _best(candidates, class_folder)
     if not best or len(_accounted(class_folder, best[0])) * 2 < len(class_folder.entries):
         raise BatchError(
-            f"{class_folder.path}: {_seen(class_folder)}, which is laid out like nothing that is known "
+            f"{class_folder.path}: {_seen(class_folder)}, which no known layout fits "
             f"({'; '.join(layout.TITLE for layout in all_layouts().values())}). Say which it is "
             "with --layout NAME (--layout list names them), or where the student's name is: "
             "--pattern '{student}/{assignment}.py', or a regular expression with (?P<student>...)"

@@ -1,5 +1,5 @@
-"""How platforms lay out what students handed in: one module each, found by being here.
+"""How platforms lay out what students handed in. Each module of this folder is one layout.
 
-A module has ``TITLE``, ``ORDER`` and ``find``, as ``grader.batch.class_folder.Layout`` says. Its own name
-is what ``grade batch --layout`` calls it.
+A module has ``TITLE``, ``ORDER`` and ``find``; ``grader.batch.class_folder.Layout`` describes them.
+``grade batch --layout`` calls it by the module's name.
 """
