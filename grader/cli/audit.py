@@ -13,21 +13,25 @@ from grader.cli.errors import GradeError
 
 @click.command
 @click.argument("assignments", nargs=-1, metavar="[ASSIGNMENT...]")
-@click.option("--course", metavar="DIR", help="The course (default: the one around this folder).")
+@click.option(
+    "--course",
+    metavar="DIR",
+    help="Folder of the course (default: the course that holds this folder).",
+)
 @click.option(
     "--seeds",
     type=click.IntRange(1, 10_000),
     default=5,
     show_default=True,
-    help="Under how many seeds right answers and faults are run.",
+    help="Number of seeds to run right answers and faults with.",
 )
 @click.option(
     "--pairs",
     "most_pairs",
     type=click.IntRange(min=0),
-    help="Try at most so many pairs of faults, chosen at random (default: all).",
+    help="Try at most this many pairs of faults, chosen at random (default: all).",
 )
-@click.option("--output", "destination", metavar="FILE", help="Write JSON; - is stdout.")
+@click.option("--output", "destination", metavar="FILE", help="Write JSON; - means stdout.")
 @click.option("--html", "page", metavar="FILE", help="Write a page with the kill matrix.")
 @click.pass_context
 def command(
@@ -39,7 +43,7 @@ def command(
     destination: str | None,
     page: str | None,
 ) -> None:
-    """Measure suites by known faults.
+    """Test the hidden suites with known faults.
 
     Runs the hidden suite of each ASSIGNMENT (default: all of the course) on every fault, every
     pair of faults, every accepted variant, the stub, and generic mutants of the reference. Exits

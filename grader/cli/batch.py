@@ -1,4 +1,4 @@
-"""``grade batch``: grade everything that was handed in."""
+"""``grade batch``: grade the submissions of a class."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def _list_layouts(ctx: click.Context, _: click.Parameter, name: str | None) -> s
     "destination",
     required=True,
     metavar="DIR",
-    help="Where reports/, grades.csv and summary.json go; given again, it goes on from there.",
+    help="Folder for reports/, grades.csv and summary.json; a later run adds to it.",
 )
 @click.option(
     "--pattern",
     metavar="PATTERN",
-    help="Where names are in the paths below PATH: '{student}/{assignment}.py', or a regular "
+    help="How to find names in the paths below PATH: '{student}/{assignment}.py', or a regular "
     "expression with (?P<student>...).",
 )
 @click.option(
@@ -59,12 +59,12 @@ def _list_layouts(ctx: click.Context, _: click.Parameter, name: str | None) -> s
     metavar="NAME",
     is_eager=True,
     callback=_list_layouts,
-    help="How PATH is laid out, where that cannot be told; `--layout list` names all layouts.",
+    help="Layout of PATH, if it is not recognised; `--layout list` names all layouts.",
 )
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
-    help="How many submissions to grade at once (default: one for each core, or for each worker "
+    help="Number of submissions to grade at once (default: one for each core, or for each worker "
     "of the cluster).",
 )
 @click.option(
@@ -76,9 +76,9 @@ def _list_layouts(ctx: click.Context, _: click.Parameter, name: str | None) -> s
     "--only-these",
     "only",
     is_flag=True,
-    help="Begin the class in DIR anew with what is given; earlier reports of others are put aside.",
+    help="Start the class in DIR anew with PATH; reports of all others move to earlier/.",
 )
-@click.option("--regrade", is_flag=True, help="Grade again what has not changed since.")
+@click.option("--regrade", is_flag=True, help="Grade again even what has not changed.")
 @options.assignment
 @options.course
 @options.grading
@@ -99,17 +99,19 @@ def command(
 ) -> None:
     """Grade a class's submissions.
 
-    A PATH is a folder or zip as Moodle, Canvas, Gradescope, Blackboard, GitHub Classroom or
-    nbgrader give it, a folder with a file or a folder for each student, or a file. What looks like
-    a submission and is nobody's is left out and listed, and the exit code is 2. What has not
-    changed since the last time is kept, and so is everybody else who was graded into DIR. Ctrl-C
-    finishes the submissions that are being graded; the same command goes on from there.
+    PATH is an export of Moodle, Canvas, Gradescope, Blackboard, GitHub Classroom or nbgrader (a
+    folder or zip), a folder with a file or a folder for each student, or a file. If a file looks
+    like a submission but belongs to no student, the command lists it, does not grade it, and exits
+    with 2. Submissions that have not changed keep their reports, and so do other students in DIR.
+    Ctrl-C finishes the submissions that are being graded; run the same command again to continue.
     """
     from grader.batch.api import Batch
     from grader.batch.errors import BatchError
 
     if pattern and layout:
-        raise click.UsageError("--pattern and --layout both say how PATH is laid out: give one.")
+        raise click.UsageError(
+            "--pattern and --layout both say how PATH is laid out: use only one."
+        )
     with as_exit_codes(BatchError):
         loaded = _course(paths, course)
         with (
@@ -161,9 +163,9 @@ def _say_what_was_found(plan: Plan) -> None:
     from grader.report.words import count
 
     for name in plan.left_out:
-        print_to_stderr(f"Left out, since nothing says whose it is: {name}")
+        print_to_stderr(f"Left out, since it belongs to no known student: {name}")
     for one in plan.unassigned:
-        help = "" if one.missing else " (--assignment ID says so for all)"
+        help = "" if one.missing else " (or name it for all with --assignment ID)"
         print_to_stderr(f"{one.student}: {one.message}{help}")
     for line in plan.collisions:
         print_to_stderr(line)
@@ -176,7 +178,9 @@ def _first_interrupt(stop: Callable[[], None]) -> Iterator[None]:
 
     def finish(number: int, frame: FrameType | None) -> None:
         signal.signal(signal.SIGINT, before)
-        print_to_stderr("Finishing what is being graded; Ctrl-C again ends it at once.")
+        print_to_stderr(
+            "Finishing the submissions that are being graded; press Ctrl-C again to stop at once."
+        )
         stop()
 
     before = signal.signal(signal.SIGINT, finish)
@@ -201,7 +205,7 @@ def _conclude(ctx: click.Context, summary: Summary, destination: str, batch: Bat
         done = summary.counts.submissions - summary.counts.open
         print_to_stderr(
             f"Interrupted: {done} of {summary.counts.submissions} are graded. "
-            "The same command goes on from there."
+            "Run the same command again to continue."
         )
         ctx.exit(EXIT_INTERRUPTED)
     failed = [one.message for one in batch.results if one.status == "grading-failed"]
@@ -212,7 +216,7 @@ def _conclude(ctx: click.Context, summary: Summary, destination: str, batch: Bat
 
 
 def _refresh_pages(folder: Path) -> None:
-    """Bring the pages up to date that `grade report` has made of an earlier run, if it has."""
+    """Update the pages that `grade report` made of an earlier run, if there are any."""
     from grader.batch.class_page import refresh_pages
     from grader.batch.errors import BatchError
     from grader.report.files import ReportError
@@ -220,7 +224,7 @@ def _refresh_pages(folder: Path) -> None:
     try:
         pages = refresh_pages(folder)
     except (BatchError, ReportError, OSError) as error:
-        print_to_stderr(f"The pages of an earlier run could not be brought up to date: {error}")
+        print_to_stderr(f"The pages of an earlier run could not be updated: {error}")
         return
     for page in pages:
-        print_to_stderr(f"Brought up to date: {page}")
+        print_to_stderr(f"Updated: {page}")

@@ -1,4 +1,4 @@
-"""Reports in the formats that were asked for, each where it belongs."""
+"""Writes reports in the formats that ``--format`` names."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ option = click.option(
     "formats",
     multiple=True,
     metavar="NAME[=FILE]",
-    help="Write it in a format too, where that belongs or to FILE; - is stdout. Can be given "
-    "several times; `grade export --list` says which there are.",
+    help="Write the report in this format too, to FILE or its usual file; - means stdout. Can be "
+    "given several times; `grade export --list` lists the formats.",
 )
 
 
@@ -36,7 +36,7 @@ class Delivery:
 
 
 def prepare(words: Sequence[str]) -> list[Delivery]:
-    """What ``NAME[=FILE]`` words mean; found out before the work rather than after.
+    """Parse ``NAME[=FILE]`` words, before the work rather than after.
 
     Raises:
         GradeError: there is no such format, or nothing can be written where it would go.
@@ -79,7 +79,7 @@ def _check(deliveries: Sequence[Delivery]) -> None:
         if key in seen:
             where = "standard output" if place == output.STANDARD else place
             raise GradeError(
-                f"{seen[key]} and {name} would both be written to {where}; say --format {name}=FILE"
+                f"{seen[key]} and {name} would both be written to {where}; use --format {name}=FILE"
             )
         seen[key] = name
         output.check_destination(place)
@@ -96,13 +96,13 @@ def _file_of_environment(one: Delivery) -> str | None:
         name = one.format.name
         raise GradeError(
             f"the format {name!r} goes to the file that {one.destination} names, which is not set "
-            f"here; elsewhere say --format {name}=FILE"
+            f"here; to write it elsewhere, use --format {name}=FILE"
         )
     return path
 
 
 def files(deliveries: Sequence[Delivery]) -> list[str]:
-    """The files that they are written to, by their paths."""
+    """The paths of the files that they are written to."""
     return [
         one.destination
         for one in deliveries
@@ -111,7 +111,7 @@ def files(deliveries: Sequence[Delivery]) -> list[str]:
 
 
 def takes_stdout(deliveries: Sequence[Delivery]) -> bool:
-    """Whether one of them has standard output for itself."""
+    """Whether one of them takes over standard output."""
     return any(one.destination == output.STANDARD for one in deliveries)
 
 
@@ -124,7 +124,7 @@ def _is_printed(one: Delivery) -> bool:
 def deliver(
     deliveries: Sequence[Delivery], report: AnyReport, show: Callable[[], None] | None = None
 ) -> None:
-    """Write all of them; one that fails does not keep the others from being written.
+    """Write all of them, even if one fails.
 
     What goes to standard output comes last, as whoever reads it may go away: ``show``, which may
     print the report, then the formats.

@@ -1,4 +1,4 @@
-"""``grade doctor``: what is enforced on this machine, as a worker that tries it finds out."""
+"""``grade doctor``: a worker tries out what this machine enforces."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 @options.isolate
 @click.pass_context
 def command(ctx: click.Context, as_json: bool, isolate: bool) -> None:
-    """Try what a hostile submission would try, and say what is not refused here.
+    """Attack the sandbox as a hostile submission would, and list what it does not stop.
 
-    Exits with 0 if every promise holds, with 1 if one does not.
+    Exits with 0 if every promise holds, and with 1 otherwise.
     """
     from grader.wire.errors import SandboxError
     from grader.workers.doctor import examine

@@ -13,7 +13,7 @@ from grader.report import safe
 
 
 class GradeError(click.ClickException):
-    """Wrong usage, or a course or file that cannot be used: said in a sentence, exit code 2."""
+    """Wrong usage, or an unusable course or file: one sentence and exit code 2."""
 
     exit_code = 2
 
@@ -23,7 +23,7 @@ class GradeError(click.ClickException):
 
 
 class InfrastructureError(GradeError):
-    """The grader itself could not do its work, and no student is to blame: exit code 3."""
+    """The grader itself failed, through no fault of the student: exit code 3."""
 
     exit_code = 3
 

@@ -1,4 +1,4 @@
-"""``grade explain``: the handout's examples step by step, beside what a submission makes of it."""
+"""``grade explain``: an example of the handout step by step, beside a submission's numbers."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 @click.option(
     "--example",
     metavar="WHICH",
-    help="Show this example: its number, or part of its name (default: the first that tells what "
-    "went wrong).",
+    help="Number of the example to show, or part of its name (default: the first one that shows "
+    "what went wrong).",
 )
 @options.course
 @options.timeout
@@ -39,11 +39,11 @@ def command(
     chain: bool,
     beside: str | None,
 ) -> None:
-    """Walk through the handout's examples with your numbers.
+    """Walk through an example of the handout, up to where your numbers differ.
 
-    SUBMISSION is a file or a folder; without it, it is the file in the course. Nothing is scored.
-    Of several examples, one is shown on which your results differ; `--example` names another. The
-    steps come from the handout's side alone, and theirs from what the submission returns.
+    SUBMISSION is a file or a folder (default: the file in the course). Nothing is scored. The
+    command picks an example on which your results differ; `--example` chooses another. The expected
+    numbers come from the handout, and yours from what your code returns.
     """
     from grader.course.loading import course_assignment, load_course
     from grader.course.steps import NoSuchExample, find_example, load_steps

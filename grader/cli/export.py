@@ -1,4 +1,4 @@
-"""``grade export``: saved reports, in the formats that other systems read."""
+"""``grade export``: write saved reports in the formats that other systems read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PLACE = "{report}"
 @click.command
 @click.argument("reports", nargs=-1, metavar="REPORT...")
 @delivery.option
-@click.option("--list", "list_them", is_flag=True, help="Say which formats there are, and stop.")
+@click.option("--list", "list_them", is_flag=True, help="List the formats and exit.")
 @output.show_option
 @click.pass_context
 def command(
@@ -40,7 +40,9 @@ def command(
     if not reports:
         raise click.UsageError("Missing argument 'REPORT...'.", ctx)
     if not formats:
-        raise click.UsageError("Missing option '--format'; `grade export --list` has them.", ctx)
+        raise click.UsageError(
+            "Missing option '--format'; `grade export --list` lists the formats.", ctx
+        )
     loaded = {path: output.for_audience(output.load(path), audience) for path in reports}
     apart = [word for word in formats if _PLACE in word]
     together = [word for word in formats if _PLACE not in word]
@@ -59,7 +61,7 @@ def command(
         places = {place: Path(place).exists() for place in delivery.files(deliveries)}
         delivery.deliver(deliveries, report)
         for place, was_there in places.items():
-            print_to_stderr(f"Wrote {place}{', over what was there' if was_there else ''}")
+            print_to_stderr(f"Wrote {place}{', replacing what was there' if was_there else ''}")
 
 
 def _list() -> None:

@@ -1,4 +1,4 @@
-"""``grade grades``: a batch's grades, for a learning platform to import."""
+"""``grade grades``: write a batch's grades for a learning platform to import."""
 
 from __future__ import annotations
 
@@ -17,15 +17,13 @@ from grader.cli.errors import GradeError, print_to_stderr
     "platform",
     required=True,
     type=click.Choice(["blackboard", "canvas", "moodle"]),
-    help="Which platform imports it.",
+    help="Platform that imports the grades.",
 )
 @click.option(
     "--roster", required=True, metavar="FILE", help="The platform's own list of its students."
 )
-@click.option("--assignment", metavar="ID", help="Write the grades of this assignment alone.")
-@click.option(
-    "--output", "destination", metavar="FILE", help="Where to write it (default: stdout)."
-)
+@click.option("--assignment", metavar="ID", help="Write only the grades of this assignment.")
+@click.option("--output", "destination", metavar="FILE", help="File to write (default: stdout).")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -35,11 +33,12 @@ def command(
     assignment: str | None,
     destination: str | None,
 ) -> None:
-    """Write the grades in DIR, which `grade batch` made, as a platform imports them.
+    """Write the grades of a batch for import into a learning platform.
 
-    The roster maps students to people: by the id that the platform gave them, by login, by e-mail
-    address, or else by a name that only one of them has. Whoever is not matched is listed, and so
-    is a column whose maximum is another one on the platform; the exit code is 1 then.
+    DIR is the folder of `grade batch --output`. Students are found in the roster by the platform's
+    id, by login, by e-mail address, or else by a name that only one of them has. The command lists
+    students without a match, and columns whose maximum differs on the platform. If there are any,
+    it exits with 1.
     """
     from grader.batch.errors import BatchError
     from grader.batch.gradebooks import GRADEBOOKS

@@ -1,4 +1,4 @@
-"""The command ``grade``: finds its commands, and turns every ending into an exit code."""
+"""The command ``grade``: finds its subcommands, and gives every outcome an exit code."""
 
 from __future__ import annotations
 

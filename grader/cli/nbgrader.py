@@ -11,7 +11,7 @@ from grader.cli.errors import GradeError, as_exit_codes
 
 @click.group
 def command() -> None:
-    """Make a course's assignments into notebooks that nbgrader hands out and grades."""
+    """Turn a course's assignments into notebooks for nbgrader to hand out and grade."""
 
 
 @command.command()
@@ -23,11 +23,11 @@ def command() -> None:
     metavar="DIR",
     help="nbgrader's folder, for source/ and nbgrader_config.py (default: COURSE_DIR).",
 )
-@click.option("--force", is_flag=True, help="Write over files that differ.")
+@click.option("--force", is_flag=True, help="Overwrite files that differ.")
 def build(course: str, ids: tuple[str, ...], destination: str | None, force: bool) -> None:
-    """Write source notebooks, and the configuration that lets nbgrader grade them here.
+    """Write source notebooks, and the configuration that lets nbgrader grade them with this grader.
 
-    Then, in that folder: nbgrader generate_assignment ID, autograde ID, generate_feedback ID,
+    Then run in that folder: nbgrader generate_assignment ID, autograde ID, generate_feedback ID,
     export.
     """
     from grader.course.loading import course_assignment, load_course
@@ -46,4 +46,4 @@ def build(course: str, ids: tuple[str, ...], destination: str | None, force: boo
     for path in written:
         click.echo(safe.guard(safe.escape(f"Wrote {path}")))
     if not written:
-        click.echo("Everything is as it would be written.")
+        click.echo("Nothing to write: all files are up to date.")

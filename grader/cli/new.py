@@ -1,4 +1,4 @@
-"""``grade new``: begin an assignment with a working example."""
+"""``grade new``: start an assignment from a working example."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from grader.cli.errors import GradeError
 
 _WHAT = {
     "handout": "the handout, which is all that students read",
-    "assignment": "what is handed in, and how it is called",
+    "assignment": "what is handed in, and the names in it",
     "stub": "the stub that students fill in",
     "public": "the public checks: the handout's example",
-    "reference": "the reference that everything is measured against",
+    "reference": "the reference that everything is compared with",
     "faults": "known faults, as edits of the reference",
     "accepted": "a right answer written differently",
-    "equivalent": "small changes of the reference that cannot be seen",
+    "equivalent": "small changes of the reference that no check can detect",
     "suite": "the hidden checks",
 }
 
@@ -27,13 +27,13 @@ _WHAT = {
 @click.option(
     "--course",
     metavar="DIR",
-    help="The course (default: the one around this folder); made if there is none in DIR.",
+    help="Folder of the course (default: the course that holds this folder); it may be new.",
 )
 def command(assignment: str, course: str | None) -> None:
-    """Begin an assignment.
+    """Start an assignment from a working example.
 
-    Makes the three places of ASSIGNMENT in a course - handout and stub, reference and faults,
-    hidden checks - with a small working example that audits clean, to be changed into yours.
+    Creates the three parts of ASSIGNMENT in a course: handout and stub, reference and faults, and
+    hidden checks. They hold a small example that passes the audit, for you to change into your own.
     """
     from grader.course.loading import find_course
     from grader.course.model import CourseError
@@ -42,20 +42,20 @@ def command(assignment: str, course: str | None) -> None:
     try:
         root = Path(course).absolute() if course is not None else find_course(Path.cwd())
     except CourseError as error:
-        raise GradeError(f"{error} (--course . makes one here)") from None
+        raise GradeError(f"{error} (--course . creates one here)") from None
     try:
         made = make_assignment(root, assignment)
     except CourseError as error:
         raise GradeError(str(error)) from None
     option = "" if Path.cwd().is_relative_to(root) else f" --course {shlex.quote(str(root))}"
-    click.echo(f"Made {assignment}, a working example for you to change:")
+    click.echo(f"Created {assignment}, a working example for you to change:")
     paths = {what: _shown(path) for what, path in made.items()}
     width = max(map(len, paths.values()))
     for what, path in paths.items():
         click.echo(f"  {path:<{width}}  {_WHAT[what]}")
     click.echo(
-        "\nNext: change the handout first, then the reference, then a check at a time, and measure"
-        f"\nthem as you go. As it is, nothing falls short:\n\n  grade audit {assignment}{option}"
+        "\nNext, change the handout, then the reference, then one check at a time, and audit them"
+        f"\nas you go. So far, nothing falls short:\n\n  grade audit {assignment}{option}"
     )
 
 

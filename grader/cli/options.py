@@ -18,7 +18,7 @@ def is_on(variable: str) -> bool:
 
 
 def _default_sandbox() -> str:
-    """In CI nobody is there to read that something was not enforced."""
+    """In CI nobody would read that something was not enforced."""
     return "require" if is_on("CI") else "auto"
 
 
@@ -27,46 +27,48 @@ sandbox = click.option(
     type=click.Choice(["auto", "require", "off"]),
     default=_default_sandbox,
     show_default="auto; require where CI is set",
-    help="Grade with what confinement there is, only with all of it (or exit 3), or with none.",
+    help="How to confine submissions: as far as possible, fully (or exit with 3), or not at all.",
 )
 
 isolate = click.option(
     "--isolate",
     is_flag=True,
     envvar="GRADE_ISOLATE",
-    help="Hide even that other files exist, by bubblewrap (or exit 3). Starts more slowly.",
+    help="Use bubblewrap to hide even that other files exist (or exit with 3). Starts more slowly.",
 )
 
 assignment = click.option(
     "--assignment",
     metavar="ID",
-    help="Which assignment it is for, where names do not tell.",
+    help="Assignment of the submissions, if their names do not tell.",
 )
 
 course = click.option(
-    "--course", metavar="DIR", help="The course (default: the one around this folder)."
+    "--course",
+    metavar="DIR",
+    help="Folder of the course (default: the course that holds this folder).",
 )
 
 seed = click.option(
-    "--seed", type=click.IntRange(0, 2**53 - 1), help="Repeat the inputs of a report."
+    "--seed", type=click.IntRange(0, 2**53 - 1), help="Seed of a report whose inputs to repeat."
 )
 
 timeout = click.option(
     "--timeout",
     type=click.FloatRange(0, min_open=True),
     metavar="SECONDS",
-    help="What one check may take.",
+    help="Time limit of one check.",
 )
 
 public_only = click.option(
-    "--public", "public_only", is_flag=True, help="Run the public checks only."
+    "--public", "public_only", is_flag=True, help="Run only the public checks."
 )
 
 chain = click.option(
     "--chain",
     is_flag=True,
     help="Let files import the same folder's files for earlier assignments (`from attention import "
-    "...`); without it every file is graded alone.",
+    "...`). By default every file is graded alone.",
 )
 
 
@@ -74,12 +76,12 @@ beside = click.option(
     "--with",
     "beside",
     metavar="FOLDER",
-    help="Let a file import what lies in this folder; without it a file is graded alone.",
+    help="Let a file import from this folder. By default a file is graded alone.",
 )
 
 
 def grading(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of a command that grades, which it takes as one: ``grading``, an ``Options``."""
+    """Add the options of a command that grades, which gets them as ``grading``, an ``Options``."""
 
     @functools.wraps(command)
     def with_options(

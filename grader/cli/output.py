@@ -1,4 +1,4 @@
-"""What the commands share: the console, the audience, and where a report goes."""
+"""What commands share: the console, the audience, and reading and writing reports."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ show_option = click.option(
     "--show",
     "audience",
     type=click.Choice(["student", "instructor"]),
-    help="What to show: a student is not shown the details and the output of hidden checks.",
+    help="Audience: students do not see the details and the output of hidden checks.",
 )
 
 
@@ -62,7 +62,7 @@ def make_console(*, stderr: bool = False) -> Console:
 
 
 class Bar:
-    """Shows how far a grading is: a line that moves on a terminal, nothing elsewhere."""
+    """Shows the progress of a grading as a moving line on a terminal, and nothing elsewhere."""
 
     def __init__(self, console: Console) -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
@@ -78,7 +78,7 @@ class Bar:
         self._task: Any = None
 
     def start(self, title: str) -> None:
-        """Begin with the next submission; what came before is taken off the line."""
+        """Start the next submission; the line for the previous one goes."""
         if self._task is not None:
             self.progress.remove_task(self._task)
         self._task = self.progress.add_task(title, total=None)
@@ -88,7 +88,7 @@ class Bar:
         self.count(event.done, event.total)
 
     def count(self, done: int, total: int) -> None:
-        """So much is done."""
+        """Show how many are done."""
         self.progress.update(self._task, total=total, completed=done)
 
 
@@ -157,7 +157,7 @@ def for_audience(report: Report | CourseReport, audience: str | None) -> Report 
 
 
 def print_report(report: Report | CourseReport) -> None:
-    """Print a report for reading to stdout."""
+    """Print a readable report to stdout."""
     from grader.report.text import render
 
     render(report, make_console(), pictures=pictures_wanted())
@@ -175,7 +175,7 @@ def pictures_wanted() -> bool | None:
 
 
 def print_audit(audit: Audit) -> None:
-    """Print an audit for reading to stdout."""
+    """Print a readable audit to stdout."""
     from grader.audit.text import lines
     from grader.report import safe
 
@@ -184,7 +184,7 @@ def print_audit(audit: Audit) -> None:
 
 
 def print_bytes(data: bytes, *, stderr: bool = False) -> None:
-    """Print a report that is encoded to stdout, byte for byte."""
+    """Write an encoded report to stdout, byte for byte."""
     stream = sys.stderr if stderr else sys.stdout
     stream.flush()
     stream.buffer.write(data)
@@ -192,7 +192,7 @@ def print_bytes(data: bytes, *, stderr: bool = False) -> None:
 
 
 def check_destination(path: str) -> None:
-    """Refuse a place where no report can be written, before the work rather than after.
+    """Refuse a path to which no report can be written, before the work rather than after.
 
     Raises:
         GradeError: with what is wrong with it.

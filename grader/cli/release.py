@@ -1,4 +1,4 @@
-"""``grade release``: what students and platforms are handed."""
+"""``grade release``: write what students and platforms get."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from grader.cli.errors import as_exit_codes, print_to_stderr
     "--torch-index",
     default="",
     metavar="URL",
-    help="Have Gradescope's machine take torch from this index too: PyTorch has one for the CPU, "
+    help="Let Gradescope's machine install torch from this index too: PyTorch has one for the CPU, "
     "without gigabytes of CUDA.",
 )
 @click.option(
@@ -26,7 +26,7 @@ from grader.cli.errors import as_exit_codes, print_to_stderr
     "ids",
     multiple=True,
     metavar="ID",
-    help="Release this one; can be given several times (default: all of the course).",
+    help="Assignment to release; can be given several times (default: all of the course).",
 )
 @options.course
 @click.pass_context
@@ -41,9 +41,9 @@ def command(
 ) -> None:
     """Write the repository that students start from into DIR.
 
-    It holds the public side alone, the grader, a workflow that grades every push, and a README. A
-    DIR that an earlier release was written to is brought up to date; other files are never
-    overwritten. The zips of --gradescope and --prairielearn hold the private side too.
+    It holds only the public files, the grader, a workflow that grades every push, and a README. If
+    DIR holds an earlier release, it is updated; other files are never overwritten. The zips of
+    --gradescope and --prairielearn hold the private files too.
     """
     from grader.course.loading import load_course
     from grader.integrations.errors import ReleaseError
@@ -53,7 +53,7 @@ def command(
     if folder is None and gradescope is None and prairielearn is None:
         raise click.UsageError("Missing DIR, --gradescope or --prairielearn.", ctx)
     if torch_index and gradescope is None:
-        raise click.UsageError("--torch-index is for --gradescope alone.", ctx)
+        raise click.UsageError("--torch-index works only with --gradescope.", ctx)
     for path in (gradescope, prairielearn):
         if path is not None:
             output.check_destination(path)
@@ -63,13 +63,13 @@ def command(
         if gradescope is not None:
             from grader.integrations.gradescope import autograder
 
-            print_to_stderr(f"Making the zip for Gradescope, with the grader: {gradescope}")
+            print_to_stderr(f"Making the zip for Gradescope, including the grader: {gradescope}")
             output.save(autograder(loaded, assignments, torch_index=torch_index), gradescope)
         if prairielearn is not None:
             from grader.integrations.prairielearn import questions
 
             print_to_stderr(
-                f"Making the questions for PrairieLearn, with the grader: {prairielearn}"
+                f"Making the questions for PrairieLearn, including the grader: {prairielearn}"
             )
             output.save(questions(loaded, assignments), prairielearn)
         if folder is not None:
@@ -77,8 +77,8 @@ def command(
             from grader.integrations.student import student_repository
 
             print_to_stderr(
-                "Grading the stubs as students get them, to learn what can be earned and that "
-                "none is filled in: this takes a while"
+                "Grading the stubs, to count the points and to check that none is filled in: this "
+                "takes a while"
             )
             write(Path(folder), student_repository(loaded, assignments))
     written = ", ".join(path for path in (folder, gradescope, prairielearn) if path is not None)

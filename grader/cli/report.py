@@ -1,4 +1,4 @@
-"""``grade report``: what a class did, as pages to look at."""
+"""``grade report``: show a batch as web pages."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from grader.cli.errors import GradeError, InfrastructureError, print_to_stderr
     "--anonymous",
     "without_names",
     is_flag=True,
-    help="Numbers for names, in a folder of its own that can be shown in class.",
+    help="Show numbers instead of names, in a separate folder that can be shown in class.",
 )
 def command(folder: str, without_names: bool) -> None:
-    """Make pages of a batch.
+    """Show a batch as web pages.
 
-    DIR is where `grade batch --output` wrote to. It gets class.html, which says what to teach next
-    and who needs a look, and a page for each report.
+    DIR is the folder of `grade batch --output`. The command writes class.html there, which shows
+    what to teach next and who needs attention, and a page for each report.
     """
     from grader.batch.class_page import write_pages
     from grader.batch.errors import BatchError
@@ -36,6 +36,6 @@ def command(folder: str, without_names: bool) -> None:
     except OSError as error:
         raise InfrastructureError(f"cannot write {error.filename}: {error.strerror}") from None
     for problem in graded.unreadable:
-        print_to_stderr(f"Left out, cannot be read: {problem}")
+        print_to_stderr(f"Left out, because it cannot be read: {problem}")
     said = f"{place}, with {count(len(graded.entries), 'page')} of reports"
     click.echo(safe.guard(safe.escape(said)))

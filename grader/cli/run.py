@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 @click.argument("targets", nargs=-1, metavar="[TARGET...]")
 @options.assignment
 @options.course
-@click.option("--output", "destination", metavar="FILE", help="Write the JSON report; - is stdout.")
+@click.option(
+    "--output", "destination", metavar="FILE", help="Write the JSON report; - means stdout."
+)
 @delivery.option
 @click.option(
     "--fail-under",
@@ -45,8 +47,8 @@ def command(
 ) -> None:
     """Grade submissions.
 
-    A TARGET is an assignment's id, meaning the file in the course; a file; or a student's folder
-    or repository. Without any, every assignment of the course is graded.
+    TARGET is an assignment's id (for the file in the course), a file, or a student's folder or
+    repository (default: all assignments of the course).
     """
     from grader.jobs.targets import resolve_targets
 

@@ -1,4 +1,4 @@
-"""``grade schema``: print what the JSON that commands write looks like."""
+"""``grade schema``: print the schemas of the JSON that commands write."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grader.cli import output
 @click.command
 @click.argument("what", type=click.Choice(["report", "test-my-tests"]), default="report")
 def command(what: Literal["report", "test-my-tests"]) -> None:
-    """Print a JSON Schema: that of a report, or of what `test-my-tests` writes."""
+    """Print the JSON Schema of a report, or of the output of `test-my-tests`."""
     if what == "report":
         from grader.report.schema import schema_text
     else:

@@ -1,4 +1,4 @@
-"""``grade show``: read reports that were saved."""
+"""``grade show``: print saved reports."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grader.cli.errors import GradeError
 @click.command
 @click.argument("reports", nargs=-1, required=True, metavar="REPORT...")
 @output.show_option
-@click.option("--json", "as_json", is_flag=True, help="Print the JSON instead, one after another.")
+@click.option("--json", "as_json", is_flag=True, help="Print each report as JSON instead.")
 @click.pass_context
 def command(
     ctx: click.Context, reports: tuple[str, ...], audience: str | None, as_json: bool

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     "--output",
     "destination",
     metavar="FILE",
-    help="Write JSON, which `grade schema test-my-tests` describes; - is stdout.",
+    help="Write JSON, which `grade schema test-my-tests` describes; - means stdout.",
 )
 @click.option(
     "--fail-under",
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     "most_faults",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Try at most so many faults, drawn by lot (default: all).",
+    help="Try at most this many faults, chosen at random (default: all).",
 )
 @options.seed
 @click.option(
     "--timeout",
     type=click.FloatRange(0, min_open=True),
     metavar="SECONDS",
-    help="What one test may take.",
+    help="Time limit of one test.",
 )
 @options.sandbox
 @options.isolate
@@ -62,11 +62,11 @@ def command(
     isolate: bool,
     audience: str | None,
 ) -> None:
-    """Measure tests that a student wrote for an ASSIGNMENT.
+    """Measure tests that a student wrote for ASSIGNMENT.
 
-    TESTS.py is a file of pytest functions that import the component by its name. They have to let
-    every right answer pass, and should fail for as many known faults as possible. Needs the
-    course's private side.
+    TESTS.py holds pytest functions that import the assignment's module by name. They must pass on
+    every right answer, and should fail on as many known faults as possible. The command needs the
+    course's private files.
     """
     import secrets
 

@@ -34,9 +34,9 @@ def command(
 ) -> None:
     """Grade whenever a file is saved, and show what changed.
 
-    TARGET is an assignment's id, a file or a folder, as for `grade run`. Without any, the course is
-    gone through from its first assignment on. What has full marks is followed by the next
-    assignment. Ctrl-C ends it.
+    TARGET is an assignment's id, a file or a folder, as for `grade run` (default: the first
+    assignment of the course). When an assignment has full marks, the next one follows. Press Ctrl-C
+    to stop.
     """
     from grader.watching.targets import watched
     from grader.watching.watch import Watch
@@ -113,7 +113,7 @@ def _what_now(verdict: Verdict) -> str:
     place = verdict.target.submission.name
     score = verdict.report.score
     if score.earned < score.possible:
-        return f"Waiting for {place} to be saved; Ctrl-C ends this."
+        return f"Waiting for {place} to be saved; press Ctrl-C to stop."
     if verdict.following is None:
-        return "Full marks. Ctrl-C ends this."
+        return "Full marks. Press Ctrl-C to stop."
     return f"Full marks. Next: {verdict.following.assignment}"

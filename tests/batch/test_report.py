@@ -62,7 +62,7 @@ def _grade(batch: Batches, tmp_path: Path) -> None:
 
 def test_pages_are_brought_up_to_date_by_a_later_batch(batch, tmp_path):
     folder = write(tmp_path / "in", {"Ann Lee/scale.py": wrong()})
-    assert "Brought up to date" not in batch(folder, "--jobs", 1).stderr
+    assert "Updated" not in batch(folder, "--jobs", 1).stderr
     assert not (batch.output / "class.html").exists(), "nobody has asked for pages"
     report(batch.output)
     report(batch.output, "--anonymous")
@@ -70,7 +70,7 @@ def test_pages_are_brought_up_to_date_by_a_later_batch(batch, tmp_path):
     done = batch(folder, "--jobs", 1)
     pages = (batch.output / "class.html", batch.output / "anonymous" / "class.html")
     for page in pages:
-        assert f"Brought up to date: {page}\n" in done.stderr
+        assert f"Updated: {page}\n" in done.stderr
         assert "2 submissions of 2 students" in page.read_text("utf-8")
         assert batch.summary["started_at"] in page.read_text("utf-8"), "says which run it is of"
     assert "Bob Ray" in pages[0].read_text("utf-8")

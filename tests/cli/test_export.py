@@ -56,7 +56,7 @@ def test_what_is_written_is_said_and_what_was_there(grade, saved, tmp_path, monk
     monkeypatch.chdir(tmp_path)
     words = ["export", saved(samples.full_marks()), "--format", "junit"]
     assert grade(*words)[1:] == ("", "Wrote junit.xml\n")
-    assert grade(*words)[1:] == ("", "Wrote junit.xml, over what was there\n")
+    assert grade(*words)[1:] == ("", "Wrote junit.xml, replacing what was there\n")
 
 
 def test_a_format_has_a_place_of_its_own(grade, saved, tmp_path, monkeypatch):

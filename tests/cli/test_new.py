@@ -97,7 +97,7 @@ def test_without_a_course_it_says_how_to_make_one(
     monkeypatch.chdir(tmp_path)
     result = invoke("new", "running_mean")
     assert result.exit_code == 2
-    assert "--course . makes one here" in result.output
+    assert "--course . creates one here" in result.output
     assert files(tmp_path) == {}
 
 

@@ -176,7 +176,7 @@ def test_a_session_at_the_desk(terminal: Terminal, course: Path) -> None:
     assert "Again and shift: not started" in shown
 
     (course / "assignments" / "again" / "again.py").write_text(RIGHT.replace("scale", "again"))
-    terminal.wait_for("Full marks. Ctrl-C ends this")
+    terminal.wait_for("Full marks. Press Ctrl-C to stop")
 
     running = below(terminal.process.pid)
     assert running
