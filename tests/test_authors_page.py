@@ -35,7 +35,7 @@ def listed(start: str, end: str) -> set[str]:
 
 def test_lists_are_complete():
     assert listed("what kind of property it is: ", "\n- **points**") == set(FAMILIES)
-    assert listed("changes\nwhat a submission may take: ", "\n\n") == set(Limits.__struct_fields__)
+    assert listed("changes\nwhat a submission may use: ", "\n\n") == set(Limits.__struct_fields__)
     drawn = {name for name in vars(Draw) if not name.startswith("_")}
     assert set(re.findall(r"`draw\.(\w+)\(", PAGE)) == drawn
 

@@ -139,7 +139,7 @@ def _concerns(graded: Graded) -> list[Concern]:
         for one in several
     ]
     left_out = [
-        Concern(kind="left out", assignment="", why=f"Nothing says whose it is: {name}")
+        Concern(kind="left out", assignment="", why=f"It belongs to no known student: {name}")
         for name in summary.left_out
     ]
     return [*without_report, *left_out, *concerns(graded.entries)]

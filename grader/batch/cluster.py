@@ -100,7 +100,7 @@ class ClusterPool:
         if self._workers:
             self._last_seen = time.monotonic()
         elif time.monotonic() > self._last_seen + self._patience:
-            raise GradingError(f"the Dask scheduler at {self.address} has no workers any more")
+            raise GradingError(f"the Dask scheduler at {self.address} has no workers left")
 
     def _close(self) -> None:
         with contextlib.suppress(Exception):
@@ -173,7 +173,7 @@ class ClusterGrader:
             ) from None
         except (CancelledError, OSError):
             raise GradingError(
-                f"the Dask scheduler at {self._pool.address} is lost; what was graded is kept"
+                f"the Dask scheduler at {self._pool.address} is lost; finished reports are kept"
             ) from None
 
     def _result(self, future: Future[bytes]) -> bytes:

@@ -243,7 +243,7 @@ def _unassigned(hand_in: HandIn) -> Unassigned:
     message = (
         "there is no .py, .ipynb or .zip file in what was handed in"
         if missing
-        else "which assignment is it for? No name tells, and no definition either"
+        else "which assignment is it for? Neither a name nor a definition tells"
     )
     return Unassigned(person=person_of(hand_in), message=message, missing=missing)
 

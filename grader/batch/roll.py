@@ -146,7 +146,7 @@ class ClassRoll:
             elif member.status == FAILED:
                 found.append(_failed(member))
             elif member.status == GRADED:
-                self._note(place, LOST, "its report is gone, or is damaged")
+                self._note(place, LOST, "its report is lost or damaged")
         self.write()
         return [*found, *kept.values()]
 

@@ -151,7 +151,7 @@ class Runner:
                 continue
             report = self._judged(task, key, report, new=True)
             return result_of(task.students, task.assignment, report, attempts=failures + 1)
-        message = f"{failures} grading processes failed at it, the last so: {message}"
+        message = f"{failures} grading processes failed on it, the last with: {message}"
         return self._failed(task, message, attempts=failures)
 
     def _judged(self, task: Task, key: str, report: Report, *, new: bool = False) -> Report:

@@ -43,7 +43,7 @@ def pack_course(course: Course) -> bytes:
 def unpack_course(data: bytes, digest: str, folder: Path) -> None:
     """Write a packed course into ``folder``; raises ValueError if it is not that of ``digest``."""
     if digest_of(data) != digest:
-        raise ValueError("the course did not arrive as it was sent")
+        raise ValueError("the course was damaged on its way to the worker")
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         archive.extractall(folder)
 

@@ -121,7 +121,7 @@ def _copies(entries: Sequence[Entry]) -> list[Concern]:
         # A group's work is graded once: its members have one report.
         gradings = {msgspec.json.encode(entry.report) for entry in alike}
         if len(gradings) > 1:
-            found.append(_concern("suspicious", "Their files are the same, to the letter.", *alike))
+            found.append(_concern("suspicious", "Their files are identical.", *alike))
     return found
 
 

@@ -31,9 +31,9 @@ def lines(summary: Summary) -> Iterator[str]:
         ("Timed out", summary.timed_out),
         ("Does not run", summary.does_not_run),
         ("Late", summary.late),
-        ("Not in the input this time, kept", summary.not_in_input),
-        (f"Not in this class any more, reports are in {EARLIER}/", summary.only_these),
-        ("The report is gone or damaged, grade it again", summary.lost),
+        ("Not in the input this time, so kept", summary.not_in_input),
+        (f"No longer in this class, reports are in {EARLIER}/", summary.only_these),
+        ("The report is lost or damaged; grade it again", summary.lost),
     ):
         if named:
             yield f"{title}: {_names(named)}"
@@ -42,11 +42,11 @@ def lines(summary: Summary) -> Iterator[str]:
     for old in summary.replaced[:MOST_SHOWN]:
         yield f"Replaced: {old.student} ({old.assignment}), {old.message}"
     if len(summary.replaced) > MOST_SHOWN:
-        yield f"and {len(summary.replaced) - MOST_SHOWN} more reports, as summary.json says"
+        yield f"and {len(summary.replaced) - MOST_SHOWN} more reports; see summary.json"
     for alike in summary.copies[:MOST_SHOWN]:
-        yield f"The same file, to the letter: {', '.join(alike.students)} ({alike.assignment})"
+        yield f"Identical files: {', '.join(alike.students)} ({alike.assignment})"
     if len(summary.copies) > MOST_SHOWN:
-        yield f"and {len(summary.copies) - MOST_SHOWN} more files of several students"
+        yield f"and {len(summary.copies) - MOST_SHOWN} more identical files; see summary.json"
 
 
 def left_out_words(names: Sequence[str]) -> str:

@@ -19,7 +19,7 @@ from grader.course.model import NotGradable
 from grader.course.tree import Folder, read_regular
 
 PLATFORM, GIT, FILE = "the platform's date", "the last commit's date", "the file's date"
-UNKNOWN = "It is not known when this was handed in, so nothing is taken off for being late."
+UNKNOWN = "It is unknown when this was handed in, so no points are deducted for lateness."
 
 _COMMIT = re.compile(rb"^committer [^\n]*> (\d{1,12}) [+-]\d{4}$", re.M)
 _HASH = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")

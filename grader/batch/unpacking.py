@@ -73,7 +73,7 @@ def unpack(archive: Path, target: Path) -> Unpacked:
         with archive.open("rb") as file:
             return _Unpacking(archive, file, target).run()
     except zips.BadZip:
-        raise BatchError(f"{archive}: is not a zip file, or a broken one") from None
+        raise BatchError(f"{archive}: is not a zip file, or is broken") from None
     except OSError as error:
         raise BatchError(f"{archive}: cannot be unpacked ({error.strerror})") from None
 
@@ -136,7 +136,7 @@ class _Unpacking:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             if twice:
-                reason = "is there twice. Hand it in once."
+                reason = "occurs twice. Hand it in once."
             elif parts != entry.parts:
                 reason = "has a name or a path that no disk can hold. Give it a shorter one."
             else:

@@ -60,7 +60,7 @@ Answer: TypeAlias = Done | CourseMissing | Failed | CannotGrade
 requests: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
 answers: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)
 
-DIED = "the worker of the cluster that graded it died"
+DIED = "the cluster's worker died while grading it"
 
 
 def grade(request: bytes) -> bytes:

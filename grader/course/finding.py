@@ -91,7 +91,7 @@ def read_code(name: str, data: bytes, assignment: Assignment) -> Code:
         )
     if notebook is not named_notebook:
         kind = "a notebook" if notebook else "Python, and no notebook"
-        note = f"{label} is {kind}, whatever its name says, and was read as that."
+        note = f"{label} is {kind}, whatever its name says, and was read as such."
         code = msgspec.structs.replace(code, notes=[note, *code.notes])
     return code
 
@@ -248,7 +248,7 @@ def _defining(tree: Tree, assignment: Assignment) -> dict[str, set[str]]:
             searched += len(data)
             if searched > MAX_SEARCHED_BYTES:
                 raise NotGradable(
-                    f"There is too much in {tree.label!r} to search it for your answer. "
+                    f"{tree.label!r} holds too much to search for your answer. "
                     f"Name your file {assignment.file!r}."
                 ) from None
             texts[name] = read_code(name, data, assignment).text
@@ -305,7 +305,7 @@ def _none_found(
             texts,
         )
     if zips := [name for name in tree.files if suffix_of(name) == ".zip"]:
-        advice += f" ({shown(zips[0])!r} is not opened: a zip in a zip stays closed.)"
+        advice += f" ({shown(zips[0])!r} is not opened: zips in zips are not read.)"
     return NoneFound(f"There is no .py or .ipynb file in {tree.label!r}. {advice}")
 
 

@@ -231,16 +231,16 @@ class _Search:
 def unchained_words(module: str) -> str:
     """What to say of an import of an earlier assignment's file where each is graded alone."""
     return (
-        f"{module} is an earlier assignment, and each is graded alone: with --chain your own "
-        f"{module}.py can be imported."
+        f"{module} is an earlier assignment, and each is graded alone. Add --chain to import "
+        f"your own {module}.py."
     )
 
 
 def left_words(module: str) -> str:
     """What to say of an import of a file that lies beside one that is graded alone."""
     return (
-        f"{module}.py lies beside your file and was not taken, as it may be anybody's: add "
-        "--with FOLDER if the folder is yours."
+        f"{module}.py lies beside your file but was not used, since it may be somebody "
+        "else's. If the folder is yours, add --with FOLDER."
     )
 
 

@@ -90,7 +90,7 @@ def _refuse_taken(place: Path) -> None:
     for entry in entries:
         if entry.casefold() == place.name.casefold():
             raise CourseError(
-                f"{place.parent / entry} exists already, and nothing was written; choose another "
+                f"{place.parent / entry} already exists, so nothing was written; choose another "
                 "id, or move it away"
             )
 
@@ -125,6 +125,7 @@ def _write(texts: dict[Path, str]) -> None:
                     stream.write(text)
         except OSError as error:
             raise CourseError(
-                f"{error.filename or path}: cannot be made ({error.strerror}); nothing was written"
+                f"{error.filename or path}: cannot be created ({error.strerror}); "
+                "nothing was written"
             ) from None
         undo.pop_all()

@@ -117,5 +117,5 @@ def find_example(examples: Sequence[Example], word: str) -> int:
     raise NoSuchExample(
         f"which example is {word!r}? There are these: {there}."
         if examples
-        else "the steps of this assignment's examples are not written down."
+        else "this assignment has no steps for its examples."
     )

@@ -158,7 +158,7 @@ class Archive(Tree):
                 self._take(member)
         except zips.BadZip:
             raise NotGradable(
-                f"{label!r} is not a zip file, or a broken one. Pack it again."
+                f"{label!r} is not a zip file, or is broken. Pack it again."
             ) from None
         names = [name for name in self._members if name.count("/") <= MAX_DEPTH]
         if len(names) > MAX_ENTRIES:
@@ -182,7 +182,7 @@ class Archive(Tree):
         parts = name.split("/")
         if name.startswith("/") or re.match("[A-Za-z]:", name) or ".." in parts:
             raise NotGradable(
-                f"{self.label!r} holds {shown(name)!r}, which would lie outside of it. "
+                f"{self.label!r} holds {shown(name)!r}, which would be unpacked outside of it. "
                 "Pack it again."
             )
         return "/".join(part for part in parts if part not in ("", "."))
@@ -200,7 +200,7 @@ class Archive(Tree):
         self._unpacked[name] = member.size
         if sum(self._unpacked.values()) > MAX_UNPACKED_BYTES:
             raise NotGradable(
-                f"What {self.label!r} holds that may be code unpacks to more than "
+                f"The code in {self.label!r} unpacks to more than "
                 f"{MAX_UNPACKED_BYTES >> 20} MiB. Hand in only your own .py and .ipynb files."
             )
         try:

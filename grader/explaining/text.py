@@ -15,12 +15,12 @@ from grader.report import matrix
 from grader.report.page import Page
 
 _READ_OFF = {
-    "softmax": "Yours are read off your weights: softmax keeps the differences within a row.",
-    "turn": "Yours are read off your output, whose pairs are cosine and sine of the angles.",
+    "softmax": "Your scores follow from your weights: softmax keeps the differences within a row.",
+    "turn": "Your angles follow from your output, whose pairs are their cosines and sines.",
 }
 
 _UNSEEN = (
-    "Your function does not return what it has before this step, so it may have begun earlier: "
+    "Your function does not return its earlier results, so the mistake may have begun earlier: "
     "print your numbers there and compare them with those above."
 )
 
@@ -42,7 +42,7 @@ def show_walk(page: Page, walked: Walk, which: str = "") -> None:
         here = place == walked.at
         page.line(
             Text(
-                f"{place + 1}. {step.name}" + (": here you leave the path" if here else ""), "bold"
+                f"{place + 1}. {step.name}" + (": here your numbers differ" if here else ""), "bold"
             ),
             indent=2,
         )
@@ -102,7 +102,7 @@ def show_all(
         return
     others = [one for one in shown.values() if _demonstration_differs(one)]
     if not examples:
-        page.paragraph("The steps of this assignment's examples are not written down here.")
+        page.paragraph("This assignment has no steps for its examples.")
     elif not others:
         page.paragraph(
             "Your numbers are those of the handout's examples, at every step that shows. If a "
@@ -139,7 +139,8 @@ def _show_one(page: Page, walked: Sequence[Walk], place: int) -> None:
     if others:
         page.blank()
         page.paragraph(
-            f"Yours differ on other examples too: {', '.join(others)}. `--example` shows one."
+            f"Your numbers differ on other examples too: {', '.join(others)}. "
+            "`--example` shows one."
         )
 
 

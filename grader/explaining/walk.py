@@ -202,7 +202,9 @@ def _of_blocking(
     """What ``opened`` and ``closed`` of so many places are, and what they should be."""
     on, off = words
     if opened and opened + closed == places:
-        return f"Just what should be {off} is {on}, and all else is {off}: the other way round."
+        return (
+            f"Just what should be {off} is {on}, and everything else is {off}: the other way round."
+        )
     parts = []
     if opened:
         parts.append(f"{_places(opened)} {on} and should be {off}")

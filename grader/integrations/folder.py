@@ -46,7 +46,11 @@ def write(folder: Path, files: Mapping[str, bytes]) -> None:
             before.get(name),
             _digest(files[name]) if name in files else None,
         ):
-            why = "was changed since it was released" if name in before else "is not of a release"
+            why = (
+                "was changed since it was released"
+                if name in before
+                else "is not part of a release"
+            )
             raise ReleaseError(f"{path}: {why}; move it away, or release to another folder")
     manifest = _Manifest(files={name: _digest(data) for name, data in files.items()})
     encoded = msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
@@ -68,8 +72,8 @@ def _refuse_others(folder: Path, files: Mapping[str, bytes]) -> None:
     others = sorted({path.name for path in folder.iterdir()} - ours) if folder.is_dir() else []
     if others:
         raise ReleaseError(
-            f"{folder}: holds {others[0]!r}, which is not of a release and would be handed out "
-            "with it; release to an empty folder or a new repository"
+            f"{folder}: holds {others[0]!r}, which is not part of a release but would be handed "
+            "out with it; release to an empty folder or a new repository"
         )
 
 
@@ -83,7 +87,7 @@ def _check(folder: Path, name: str) -> None:
         if path.is_symlink():
             raise ReleaseError(f"{path}: is a symbolic link; move it away")
     if path.is_dir():
-        raise ReleaseError(f"{path}: is a folder, where a release puts a file; move it away")
+        raise ReleaseError(f"{path}: is a folder, but a release has a file there; move it away")
     for parent in [path, *path.parents][1:]:
         if parent.exists() and not parent.is_dir():
             raise ReleaseError(f"{parent}: is no folder")

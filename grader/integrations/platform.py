@@ -17,9 +17,7 @@ from grader.report.formats.registry import AnyReport
 
 COURSE = "course"
 """The folder of the course in what is uploaded."""
-FAILED = (
-    "The grader could not work, and no points were given or taken. Please tell your instructor."
-)
+FAILED = "The grader failed, and no points were given or taken. Please tell your instructor."
 
 
 def run(

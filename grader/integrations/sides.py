@@ -35,7 +35,7 @@ def public_side(course: Course, assignments: Sequence[Assignment]) -> dict[str, 
     for one in assignments:
         for needed in (one.stub, one.public_suite, one.directory / "README.md"):
             if not needed.is_file():
-                raise ReleaseError(f"{needed}: students need this file, and it is not there")
+                raise ReleaseError(f"{needed}: students need this file, but it is missing")
         files |= _files(course.root, one.directory)
     secret = {_digest(data): name for name, data in _everything_private(course) if data.strip()}
     for name, data in files.items():

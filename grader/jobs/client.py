@@ -113,7 +113,7 @@ class GradingProcess:
             try:
                 event, blob = self._exchange(job, on_progress)
             except TimeoutError:
-                raise GradingError(f"no word came from it for {most_silent:g} s") from None
+                raise GradingError(f"it sent nothing for {most_silent:g} s") from None
             except (EOFError, OSError, ProtocolError):
                 raise GradingError(f"the grading process ended.{self._last_words()}") from None
         if isinstance(event, CannotGrade):
@@ -128,7 +128,7 @@ class GradingProcess:
         if os.getpid() != self._owner:
             raise GradingError("a grading process cannot be used by a fork of who started it")
         if not self._at_work.acquire(blocking=False):
-            raise GradingError("the grading process is at work on another job")
+            raise GradingError("the grading process is busy with another job")
         try:
             if self._unread:
                 raise GradingError("an answer is under way that nobody waited for")

@@ -73,7 +73,7 @@ def _importing(target: Target, beside: Path) -> Target:
         raise CourseError(f"--with {beside}: there is no such folder")
     if target.submission.is_dir() or target.submission.suffix.lower() == ".zip":
         raise CourseError(
-            f"--with is for a file: what is in {target.submission.name} can be imported anyway"
+            f"--with is for a single file: {target.submission.name} may import its own files anyway"
         )
     return msgspec.structs.replace(target, beside=beside.absolute())
 
@@ -107,7 +107,7 @@ def _resolve(word: str, course: Course, wanted: Assignment | None, chain: bool) 
     if found and (path.is_dir() or len(found) == 1):
         return [_target(course, one, path) for one in found]
     raise CourseError(
-        f"{word}: which assignment is it for? Say so with --assignment "
+        f"{word}: which assignment is it for? Name it with --assignment "
         f"({', '.join(course.assignments)})"
     )
 

@@ -49,7 +49,7 @@ class Verdicts:
         elif self.checks:
             render_checks(self.checks, console)
         else:
-            console.print("Nothing of this is checked here; it is when you hand in.")
+            console.print("This is not checked here, but it is when you hand in.")
 
 
 def check(
@@ -89,7 +89,7 @@ def check(
     except CourseError as error:
         raise CheckError(str(error)) from None
     except GradingError as error:
-        raise CheckError(f"the grader could not do its work: {error}") from None
+        raise CheckError(f"the grader failed: {error}") from None
     verdicts = Verdicts(report.for_student(), family)
     if os.environ.get("NBGRADER_EXECUTION") == "validate" and any(map(failed, verdicts.checks)):
         raise AssertionError(f"not all checks passed\n{verdicts}")

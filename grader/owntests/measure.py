@@ -45,7 +45,7 @@ def measure(
     """Run the file ``tests`` on every variant, as many at once as there are ``servers``.
 
     Tests are laid out below ``staging``. ``seconds`` is what one may take; of more than
-    ``most_faults`` so many are drawn by lot. Raises NotGradable for a file that cannot be run,
+    ``most_faults`` so many are drawn at random. Raises NotGradable for a file that cannot be run,
     CourseError for a course without reference or faults.
     """
     started_at, started = datetime.now(UTC), time.monotonic()
@@ -124,7 +124,7 @@ def _variants(assignment: Assignment, most_faults: int | None, lot: random.Rando
 
 
 class _Rounds:
-    """Every variant once, in an order drawn by lot.
+    """Every variant once, in an order drawn at random.
 
     Tests can read a clock. Were right answers run first, the time would tell them what to say.
     """

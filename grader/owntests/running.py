@@ -102,7 +102,7 @@ class Runner:
         except WorkerTimeout:
             if self.out_of_time:
                 return None
-            run.problem = f"{_next_after(run)} did not come to its end in time."
+            run.problem = f"{_next_after(run)} did not end in time."
         except WorkerLost as lost:
             run.problem = f"{_next_after(run)} ended the process that ran it: {lost.how}."
         finally:
@@ -145,7 +145,7 @@ class Runner:
                     run.problem = said.problem[:MAX_MESSAGE]
                     return
                 case _:
-                    run.problem = "The tests took the runner's place and said what it never says."
+                    run.problem = "The tests forged messages of the test runner."
                     return
 
     def _in(self, seconds: float) -> float:

@@ -28,7 +28,7 @@ def _lines(found: Thoroughness) -> Iterator[str]:
         yield f"thorough  {found.caught} of {count(found.faults, 'fault')} caught"
     else:
         yield "valid     no"
-        yield "thorough  not counted before the tests are valid"
+        yield "thorough  not counted until the tests are valid"
     if found.score is not None:
         yield f"score     {found.score.earned} / {found.score.possible}"
     if found.message:
@@ -42,7 +42,7 @@ def _lines(found: Thoroughness) -> Iterator[str]:
     missed = [kind for kind in found.kinds if kind.caught < kind.faults]
     if missed:
         yield ""
-        yield "Your tests would not notice:"
+        yield "Your tests would miss:"
         for kind in missed:
             yield f"- {kind.words} ({kind.faults - kind.caught} of {kind.faults})"
     if found.audience is Audience.INSTRUCTOR:

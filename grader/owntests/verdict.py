@@ -68,7 +68,7 @@ class Verdict:
         if problem or self.rejections:
             return problem
         if any(run is None for _, run in self.right):
-            return "The time was up before they had been run on every right answer."
+            return "The time ran out before they had been run on every right answer."
         if reference is not None and all(test.outcome == "skipped" for test in reference.ended):
             return "Every test was skipped."
         return ""

@@ -16,9 +16,9 @@ _T = TypeVar("_T")
 _UNSAID = {
     Status.FAILED: "The result is not the expected one.",
     Status.ERROR: "Your code raised an error.",
-    Status.TIMEOUT: "Your code took longer than it may.",
+    Status.TIMEOUT: "Your code exceeded the time limit.",
     Status.CRASHED: "The process that ran your code ended before it answered.",
-    Status.NOT_RUN: "This check did not get its turn.",
+    Status.NOT_RUN: "This check was not run.",
     Status.NOT_STARTED: "This part of the stub is untouched.",
 }
 """What to say for a check that comes without a message."""

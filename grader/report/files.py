@@ -89,7 +89,7 @@ def check_destination(path: str | os.PathLike[str]) -> None:
         if path.is_symlink() and path.is_file():
             # Followed, a link that a student put there would let the grader overwrite any file;
             # replaced, one such as /dev/stdout would be gone.
-            raise ReportError(f"cannot write {path}: it is a symbolic link, name the file itself")
+            raise ReportError(f"cannot write {path}: it is a symbolic link; name the file itself")
         if path.is_dir():
             raise ReportError(f"cannot write {path}: it is a folder")
         if path.exists():

@@ -145,4 +145,4 @@ def add_printed(page: Page, output: Output, heading: str, *, indent: int) -> Non
     page.paragraph(heading, indent=indent)
     page.quote(output.text, indent=indent, most=_PRINTED_LINES)
     if output.truncated:
-        page.paragraph("(It printed more than is kept.)", indent=indent)
+        page.paragraph("(The rest of the output was not kept.)", indent=indent)

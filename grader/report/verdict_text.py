@@ -49,7 +49,7 @@ def _changes(page: Page, change: Changes) -> None:
         for diagnosis in diagnoses:
             page.paragraph(diagnosis.message, indent=2, label=label)
     if not (change.failed or change.passed or change.found or change.gone):
-        page.paragraph("No check passes or fails that did not before.", indent=2)
+        page.paragraph("The same checks pass and fail as before.", indent=2)
 
 
 def _first_to_mend(page: Page, report: Report, found: list[Cause]) -> None:
@@ -69,7 +69,7 @@ def _first_to_mend(page: Page, report: Report, found: list[Cause]) -> None:
             add_printed(page, output, "Your code printed:", indent=2)
         return
     wrong = sum(map(failed, report.checks))
-    page.heading(f"{wrong} of {count(len(report.checks), 'check')} fail; the first to mend")
+    page.heading(f"{wrong} of {count(len(report.checks), 'check')} fail; fix this one first")
     add_cause(page, first, [], most_explained=_MOST_EXPLAINED)
     others = [check for cause in rest for check in (*cause.checks, *cause.explained)]
     if others:

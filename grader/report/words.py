@@ -44,7 +44,7 @@ def open_points(imports: Sequence[str]) -> str:
 def notes(report: Report) -> list[str]:
     """The notes of ``report``, and what it says of the files that are imported."""
     said = open_points(report.open_imports)
-    return [*report.notes, f"{said} See to that first."] if said else report.notes
+    return [*report.notes, f"{said} Fix that first."] if said else report.notes
 
 
 def most_likely(diagnoses: Sequence[Diagnosis]) -> str:

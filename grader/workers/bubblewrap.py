@@ -64,7 +64,7 @@ def find(staging: Path | None = None) -> Isolation:
 
 def _missing(why: str, advice: str) -> SandboxMissing:
     return SandboxMissing(
-        f"isolation was asked for, and {why}. {advice} Without --isolate, submissions can find out "
+        f"--isolate is not possible: {why}. {advice} Without --isolate, submissions can find out "
         "that a file exists, but not read it."
     )
 

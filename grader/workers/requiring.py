@@ -32,7 +32,7 @@ def refuse(gaps: Sequence[Gap], broken: Sequence[Tried] = ()) -> None:
             [
                 "the sandbox is required, and this does not hold here:",
                 *lines,
-                "`grade doctor` says more; --sandbox auto grades all the same, and says so.",
+                "Run `grade doctor` for details. --sandbox auto grades anyway, with a note.",
             ]
         )
     )

@@ -39,8 +39,7 @@ class SpawnServer:
         """Start the first worker; raises SandboxMissing if it is to be isolated."""
         if isolate:
             raise SandboxMissing(
-                "isolation was asked for, and this system's workers cannot have any. Grade on "
-                "Linux, or without --isolate."
+                "--isolate is not possible on this system. Grade on Linux, or without --isolate."
             )
         return cls(staging=staging)
 

@@ -107,7 +107,7 @@ class TestOneBatch:
         assert "syntax error at line 1" in said["cem"]
         assert "does not define scale" in said["dee"]
         assert "Does not run: cem (scale), dee (scale)" in done.stdout
-        assert "The same file, to the letter: ann, bob (scale)" in done.stdout
+        assert "Identical files: ann, bob (scale)" in done.stdout
 
     def test_group_is_graded_once_and_each_member_has_a_report(self, batch, tmp_path):
         described = "submission_1:\n  :submitters:\n  - :name: Ann\n  - :name: Bob\n"

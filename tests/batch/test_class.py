@@ -94,7 +94,7 @@ class TestALateStudent:
             *(("ann", "scale"), ("bob", "scale"), ("cem", "scale"), ("cem", "shift"), ("eve", "")),
         ]
         kept = "ann (scale), bob (scale), cem (scale), cem (shift), eve"
-        assert f"Not in the input this time, kept: {kept}\n" in done.stdout
+        assert f"Not in the input this time, so kept: {kept}\n" in done.stdout
         page = (graded.output / "class.html").read_text("utf-8")
         assert all(f">{name}</th>" in page for name in [*NAMES, "dora"])
         assert "5 submissions kept from earlier runs" in page
@@ -119,7 +119,7 @@ class TestALateStudent:
         assert len(graded.graded) == 1, "bob's report is kept"
         assert students(graded) == ["bob", "dora"]
         left = "ann (scale), cem (scale), cem (shift), eve"
-        assert f"Not in this class any more, reports are in earlier/: {left}\n" in done.stdout
+        assert f"No longer in this class, reports are in earlier/: {left}\n" in done.stdout
         assert ">ann</th>" not in (graded.output / "class.html").read_text("utf-8")
         assert before <= said(graded.output)
         graded(late, "--jobs", 1)
@@ -220,7 +220,7 @@ def test_a_report_that_somebody_has_spoilt_is_missed(graded, tmp_path):
     (graded.output / "reports/scale/ann.json").write_bytes(b"{")
     (graded.output / "reports/scale/bob.json").unlink()
     done = graded(write(tmp_path / "late", {"dora/scale.py": right()}), "--jobs", 1)
-    assert "gone or damaged, grade it again: ann (scale), bob (scale)\n" in done.stdout
+    assert "lost or damaged; grade it again: ann (scale), bob (scale)\n" in done.stdout
     assert row(graded, "ann")["status"] == "scale report-lost; shift missing"
     graded(write(tmp_path / "first", CLASS), "--jobs", 1)
     assert row(graded, "ann")["total"] == "6"

@@ -159,8 +159,8 @@ def test_submission_that_kills_three_workers(cluster, tmp_path):
     assert sorted(scores(tmp_path)) == ["a.json", "c.json"]
     (failed,) = json.loads((tmp_path / "graded" / "summary.json").read_bytes())["grading_failed"]
     assert failed["message"] == (
-        "3 grading processes failed at it, the last so: "
-        "the worker of the cluster that graded it died"
+        "3 grading processes failed on it, the last with: "
+        "the cluster's worker died while grading it"
     )
 
 

@@ -162,5 +162,5 @@ def test_submission_that_ends_its_grading_process(tmp_path, whole):
     assert sorted(scores(tmp_path)) == ["a.json", "c.json"]
     (failed,) = json.loads((tmp_path / "graded" / "summary.json").read_bytes())["grading_failed"]
     assert failed["student"] == "b"
-    assert failed["message"].startswith("3 grading processes failed at it")
+    assert failed["message"].startswith("3 grading processes failed on it")
     assert "The grading failed: b (scale)" in out

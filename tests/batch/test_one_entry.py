@@ -90,7 +90,7 @@ def test_a_platform_s_zip(batch, tmp_path, layout):
     assert rows.pop("zoe") == ("0", "graded")
     for name in ODD:
         assert rows.pop(name) == ("6", "graded"), name
-    told = AMISS | {"twice": (None, "is there twice"), "clash": (None, "name of a folder")}
+    told = AMISS | {"twice": (None, "occurs twice"), "clash": (None, "name of a folder")}
     assert set(rows) == set(told)
     assert set(rows.values()) == {("", "not-gradable")}
     said = {one["student"]: one["message"] for one in batch.summary["not_gradable"]}

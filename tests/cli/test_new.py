@@ -119,7 +119,7 @@ def test_what_exists_is_never_written_over(tmp_path: Path, taken: str) -> None:
     result = invoke("new", "running_mean", "--course", str(tmp_path))
 
     assert result.exit_code == 2
-    assert "exists already" in result.output
+    assert "already exists" in result.output
     assert files(tmp_path) == before
 
 
@@ -128,7 +128,7 @@ def test_a_link_that_leads_nowhere_is_something_that_exists(tmp_path: Path) -> N
     (tmp_path / "solutions" / "running_mean").symlink_to(tmp_path / "elsewhere")
     result = invoke("new", "running_mean", "--course", str(tmp_path))
     assert result.exit_code == 2
-    assert "exists already" in result.output
+    assert "already exists" in result.output
     assert not (tmp_path / "elsewhere").exists()
 
 

@@ -341,7 +341,7 @@ def entries(count: int, size: int) -> bytes:
 @pytest.mark.parametrize(
     ("count", "size", "words"),
     [
-        (150, 1 << 20, "too much in"),
+        (150, 1 << 20, "too much to search"),
         (1900, 10, "No file defines"),
         (1900, 2 << 20, "No file defines"),
     ],

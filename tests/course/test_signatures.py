@@ -93,7 +93,7 @@ def test_a_notebook_that_is_called_py_is_read_as_one(scale, begins, indent):
     code = read_code("scale.py", text.encode("utf-8"), scale)
     assert "return x * 3 + 1" in code.text
     assert code.origins is not None
-    assert code.notes == ["'scale.py' is a notebook, whatever its name says, and was read as that."]
+    assert code.notes == ["'scale.py' is a notebook, whatever its name says, and was read as such."]
 
 
 def test_half_a_notebook_that_is_called_py_is_said_to_be_a_broken_one(scale):

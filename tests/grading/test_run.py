@@ -284,6 +284,6 @@ def test_an_archive_that_attacks_is_a_report_and_no_score(cli, course, tmp_path)
     code, out, _ = cli(path, "--course", course, "--assignment", "attention")
     assert code == 0
     assert "could not be graded" in out
-    assert "would lie outside of it" in " ".join(out.split())
+    assert "would be unpacked outside of it" in " ".join(out.split())
     code, _, _ = cli(path, "--course", course, "--assignment", "attention", "--fail-under", "1")
     assert code == 1

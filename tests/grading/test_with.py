@@ -41,7 +41,7 @@ def test_a_file_is_graded_alone(run):
     assert (code, earned) == (0, 0)
     words = " ".join(said.split())
     assert "No module named 'helper'" in words
-    assert "helper.py lies beside your file and was not taken" in words
+    assert "helper.py lies beside your file but was not used" in words
     assert "add --with FOLDER" in words
 
 

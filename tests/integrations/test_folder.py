@@ -40,7 +40,7 @@ def test_what_is_not_its_own_is_not_overwritten(tmp_path, name):
     mine = tmp_path / name
     mine.parent.mkdir(parents=True, exist_ok=True)
     mine.write_text("mine")
-    with pytest.raises(ReleaseError, match="is not of a release"):
+    with pytest.raises(ReleaseError, match="is not part of a release"):
         write(tmp_path, FILES)
     assert contents(tmp_path) == {name: b"mine"}
 

@@ -233,7 +233,7 @@ def test_building_again_writes_only_what_differs_and_only_when_forced(course: Pa
     notebook.write_bytes(before + b"\n")
     refused = CliRunner().invoke(grade, ["nbgrader", "build", str(course)])
     assert refused.exit_code == 2
-    assert "--force writes over it" in refused.output
+    assert "--force overwrites it" in refused.output
     forced = CliRunner().invoke(grade, ["nbgrader", "build", str(course), "--force"])
     assert forced.output == f"Wrote {notebook}\n"
     assert notebook.read_bytes() == before

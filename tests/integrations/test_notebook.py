@@ -78,7 +78,7 @@ def test_another_name_will_do_and_one_family_can_be_shown_alone(kernel: Kernel) 
     shown = kernel.run('check("scale", mine, family="gradient")')["text/plain"]
     assert "Gradients are right" in shown
     assert "Values are right" not in shown
-    assert "Nothing of this is checked" in str(kernel.run('check("scale", mine, family="cache")'))
+    assert "This is not checked here" in str(kernel.run('check("scale", mine, family="cache")'))
 
 
 def test_what_is_imported_is_checked_by_its_file_and_brings_its_modules(

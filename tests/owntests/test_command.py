@@ -47,7 +47,7 @@ def test_a_student_reads_the_verdict_and_what_would_be_missed(course, tmp_path):
         "Scale and shift: 1 test in test_zero.py\n\n"
         "valid     yes: all 2 right answers pass\n"
         "thorough  1 of 3 faults caught\n\n"
-        "Your tests would not notice:\n"
+        "Your tests would miss:\n"
         "- results of the right shape that hold the wrong numbers (1 of 2)\n"
         "- gradients that do not arrive, or are wrong (1 of 1)\n"
     )

@@ -443,7 +443,7 @@ def test_open_points_of_imported_files_are_said_with_the_message_and_the_notes(n
         samples.report([msgspec.structs.replace(checks[0], **failed), checks[1]], **whole)
         for failed, whole in (
             ({"open_imports": imports}, {"open_imports": imports}),
-            ({"message": f"Wrong. {said}"}, {"notes": [f"{said} See to that first."]}),
+            ({"message": f"Wrong. {said}"}, {"notes": [f"{said} Fix that first."]}),
         )
     )
 

@@ -61,7 +61,7 @@ def build(
     }
     present = [str(path) for path in changed if path.exists()]
     if present and not overwrite:
-        raise BuildError(f"{present[0]} is there already and differs; --force writes over it")
+        raise BuildError(f"{present[0]} already exists and differs; --force overwrites it")
     for path, data in changed.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)

@@ -19,8 +19,8 @@ _MAKERS = {
     "raw": nbformat.v4.new_raw_cell,
 }
 _UNREADABLE = (
-    "**This notebook could not be read.** Nothing of it is shown here; the file that was handed "
-    "in is where it was."
+    "**This notebook could not be read.** Its content cannot be shown here. The file that was "
+    "handed in is unchanged."
 )
 
 

@@ -162,6 +162,6 @@ def _check_cells(nb: Any, notebook: str, graded: Mapping[str, GradeCell]) -> Non
                 )
     if found != {id: float(cell.points) for id, cell in graded.items()}:
         raise ChangedNotebook(
-            f"{notebook}: the checks of the course are others than when the assignment was "
+            f"{notebook}: the course's checks have changed since the assignment was "
             "generated. Run `grade nbgrader build --force` and `nbgrader generate_assignment` again"
         )

@@ -14,7 +14,7 @@ def export(report: AnyReport) -> bytes:
 
 FORMAT = Format(
     name="html",
-    help="A page to look at, with pictures, in one file that loads nothing.",
+    help="A page with pictures, in one file that loads nothing else.",
     export=export,
     destination="report.html",
 )

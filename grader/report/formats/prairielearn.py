@@ -45,7 +45,7 @@ def _test(item: Item) -> dict[str, Any]:
 
 FORMAT = Format(
     name="prairielearn",
-    help="PrairieLearn's results.json of an external grader.",
+    help="PrairieLearn's results.json for an external grader.",
     export=lambda report: encode(results(report)),
     destination="results.json",
 )

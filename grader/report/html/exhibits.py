@@ -137,8 +137,8 @@ def _words(axes: Axes, yours: Rows, leaks: frozenset[Cell], *, sums: bool) -> li
         places = [f"({axes.row}{row}, {axes.column}{column})" for row, column in sorted(leaks)]
         more = f" and {len(places) - 6} more" if len(places) > 6 else ""
         said.append(
-            f"Outlined: {', '.join(places[:6])}{more}. Nothing should get through there, and in "
-            "yours something does."
+            f"Outlined: {', '.join(places[:6])}{more}. Nothing should get through there, but "
+            "in your code something does."
         )
     off = [row for row, values in enumerate(yours) if not is_one(values)] if sums else []
     if off:
@@ -171,9 +171,9 @@ def _training(name: str, losses: Any, floor: Any) -> Exhibit:
     level = None
     if _is_number(floor):
         level = Level(floor, f"floor {number(floor)}")
-        said += f"; no honest model comes below the floor, {number(floor)}"
+        said += f"; no honest model gets below the floor, {number(floor)}"
     if len(known) < len(losses):
-        said += "; where the line has a gap, it was no finite number"
+        said += "; a gap in the line marks a number that is not finite"
     drawing = chart([Line(losses, "yours")], steps="step", level=level, says=f"{caption}. {said}")
     pictures = [Picture("", drawing)]
     return Exhibit(caption, said=[f"{said}."], pictures=pictures, telling=True)
