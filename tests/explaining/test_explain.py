@@ -131,7 +131,7 @@ def test_where_a_wrong_submission_leaves_the_path(process, name, step, fact):
 @pytest.mark.parametrize(
     ("submission", "example", "step", "fact"),
     [
-        ("attention/wrong/fully_masked_nan", 4, "error", "returned something"),
+        ("attention/wrong/fully_masked_nan", 4, "error", "returned a result"),
         ("attention/wrong/no_softmax", 1, "weights", "the numbers of step 2, scaled"),
         ("attention/wrong/log_weights", 1, "weights", "sum to -1.509"),
         ("masks/wrong/true_means_blocked", 1, "mask", "the other way round"),
