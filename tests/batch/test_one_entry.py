@@ -295,7 +295,7 @@ def raising(real, error: Exception, place: int = 0):
         (planning, "_laid_out", 0, KeyError()),
         (planning, "assignments_of", 0, UnicodeEncodeError("utf-8", "\udcff", 0, 1, "no")),
         (store, "fingerprint", 0, RuntimeError("at \x1b[2J\n::error::")),
-        (running, "judged", 0, RecursionError("too deep")),
+        (running, "with_lateness", 0, RecursionError("too deep")),
         (running, "result_of", 0, MemoryError()),
         (store.Store, "save", 1, OSError(errno.ENAMETOOLONG, "File name too long")),
     ],

@@ -49,7 +49,7 @@ class Difference(NamedTuple):
         return marked
 
 
-_NONE = Own({}, None)
+_NONE = Difference({}, None)
 
 
 def own(
