@@ -24,7 +24,7 @@ from grader.session.checks.assertions import (
 from grader.session.checks.declaring import check, demonstration, probe
 from grader.session.checks.reach import gradient_reach
 from grader.session.checks.sharing import SharedChecks, own
-from grader.session.errors import CheckFailure, StudentError, WrongShape
+from grader.session.errors import CheckFailure, StudentError, WrongShape, measured
 
 __all__ = [
     "BFLOAT16",
@@ -48,6 +48,7 @@ __all__ = [
     "demonstration",
     "gradient_reach",
     "gradients",
+    "measured",
     "normalised_axis",
     "own",
     "probe",

@@ -13,18 +13,35 @@ from grader.wire.messages import Frame, Raised
 _MAX_NAME, _MAX_BASES = 200, 32
 
 
+class Measured(str):
+    """A detail with the numbers that it tells of, by which two failures are compared."""
+
+    numbers: tuple[float, ...] = ()
+
+
+def measured(words: str, *numbers: float) -> Measured:
+    """``words`` formatted with ``numbers``, which stay known as such: for a failure's detail.
+
+    Rounding may change them without making another failure of it.
+    """
+    detail = Measured(words.format(*numbers))
+    detail.numbers = numbers
+    return detail
+
+
 class CheckFailure(AssertionError):
     """What the student's code returned is wrong.
 
     ``message`` is shown to the student even for hidden checks: it must be made of fixed words and
-    of nothing that the student's code could have filled in. ``detail`` may hold numbers; it is
-    shown for public checks, and to instructors.
+    of nothing that the student's code could have filled in. ``detail`` may hold numbers, best given
+    by ``measured``; it is shown for public checks, and to instructors.
     """
 
     def __init__(self, message: str, detail: str = "") -> None:
         super().__init__(message if not detail else f"{message}\n{detail}")
         self.message = message
         self.detail = detail
+        self.numbers = detail.numbers if isinstance(detail, Measured) else ()
 
 
 class InputsChanged(CheckFailure):

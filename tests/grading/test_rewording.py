@@ -10,7 +10,7 @@ from grader.session.checks.source import SourceContext
 from grader.session.diagnosis.consequences import Failure, with_consequences
 from grader.session.diagnosis.diagnosing import named, observed
 from grader.session.diagnosis.working import Work
-from grader.session.errors import CheckFailure
+from grader.session.errors import CheckFailure, Measured
 
 from ..suites import ASSIGNMENTS, suites_of
 from .test_expected import CORPUS, modules_of
@@ -19,8 +19,10 @@ SAID = CheckFailure.__init__
 
 
 def reworded(self, message, detail=""):
-    """The same in other words; figures keep their order, as they are data."""
-    SAID(self, message[::-1].upper() or "?", f"<{detail.replace('expected', 'due')}>")
+    """The same in other words, figures too; what was measured stays."""
+    words = Measured(detail.translate(str.maketrans("0123456789", "abcdefghij"))[::-1].upper())
+    words.numbers = detail.numbers if isinstance(detail, Measured) else ()
+    SAID(self, message[::-1].upper() or "?", words)
 
 
 def verdicts(assignment, source, idle, modules=None):

@@ -9,7 +9,7 @@ Nothing here depends on a random stream: rates have bounds of more than 7 standa
 
 import torch
 
-from grader.suite import CheckFailure
+from grader.suite import CheckFailure, measured
 
 SHARE_BOUND = 0.1
 
@@ -34,7 +34,7 @@ def assert_share_dropped(weights, rate):
     share = float((weights == 0).double().mean())
     if abs(share - rate) <= SHARE_BOUND:
         return
-    detail = f"at rate {rate} the share of zeros is {share:.3f}"
+    detail = measured("at rate {} the share of zeros is {:.3f}", rate, share)
     if share == 0:
         raise CheckFailure("In training none of your weights is exactly 0.", detail)
     if abs(share - (1 - rate)) <= SHARE_BOUND:
@@ -52,7 +52,7 @@ def assert_survivors_scaled(dropped, weights, rate):
     ratio = (dropped / weights)[alive].detach().double()
     if bool(((ratio * (1 - rate) - 1).abs() <= 1e-3).all()):
         return
-    detail = f"at rate {rate} survivors are multiplied by {float(ratio[0]):.4f}, ..."
+    detail = measured("at rate {} survivors are multiplied by {:.4f}, ...", rate, float(ratio[0]))
     if bool(((ratio - 1).abs() <= 1e-3).all()):
         words = "The weights that survive stay as they were; they have to grow by 1 / (1 - p)."
     elif bool(((dropped.sum(-1) - 1).abs() <= 1e-3).all()):

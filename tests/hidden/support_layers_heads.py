@@ -9,6 +9,7 @@ from grader.suite import (
     assert_finite,
     assert_rows_sum_to_one,
     check,
+    measured,
     normalised_axis,
 )
 
@@ -83,7 +84,7 @@ class HeadChecks(LayerChecks):
         raise CheckFailure(
             f"Two keys whose scores differ by the head width get weights in the wrong "
             f"ratio.{words}",
-            f"log ratio {ratio:.4f}, expected {wanted:.4f}",
+            measured("log ratio {:.4f}, expected {:.4f}", ratio, wanted),
         )
 
     @check(

@@ -2,7 +2,7 @@
 
 import math
 
-from grader.suite import CheckFailure, assert_finite, normalised_axis
+from grader.suite import CheckFailure, assert_finite, measured, normalised_axis
 
 AXES = ("batch", "heads", "queries", "keys")
 
@@ -47,5 +47,5 @@ def assert_scaled(ratios, width, heads=1):
     words = next((text for value, text in known.items() if abs(ratio - value) < 1e-2), "")
     raise CheckFailure(
         f"Two keys whose scores differ by D get weights in the wrong ratio. {words}".strip(),
-        f"log ratio {ratio:.4f}, expected {wanted:.4f}",
+        measured("log ratio {:.4f}, expected {:.4f}", ratio, wanted),
     )

@@ -43,6 +43,7 @@ from grader.suite import (
     assert_started,
     assert_unchanged,
     check,
+    measured,
     tolerance,
 )
 
@@ -1210,7 +1211,7 @@ def test_dropout_on_the_weights(student, draw):
             words = "Your rate is turned around: `dropout` is the share that is dropped."
         elif share < 0.1:
             words = "In training the weights themselves are not dropped."
-        raise CheckFailure(words, f"at rate {rate} the share of zeros is {share:.3f}")
+        raise CheckFailure(words, measured("at rate {} the share of zeros is {:.3f}", rate, share))
     if bool((gone == gone[:, :1]).all()):
         raise CheckFailure("All queries lose the same keys: each weight has to be dropped alone.")
     alive = by_weight != 0

@@ -29,6 +29,7 @@ from grader.suite import (
     assert_unchanged,
     check,
     gradients,
+    measured,
     probe,
     tolerance,
 )
@@ -235,7 +236,7 @@ def test_default_rate(student, draw):
     if not 0.05 < share < 0.15:
         raise CheckFailure(
             "Without a rate about one weight in ten is dropped in training; not so in yours.",
-            f"the share of zeros is {share:.3f}",
+            measured("the share of zeros is {:.3f}", share),
         )
 
 

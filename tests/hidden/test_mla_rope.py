@@ -47,6 +47,7 @@ from grader.suite import (
     assert_same_gradients,
     assert_unchanged,
     check,
+    measured,
     normalised_axis,
 )
 
@@ -242,7 +243,7 @@ def test_scale(student, reference, draw):
         raise CheckFailure("A token that may be seen gets no weight.")
     got, wanted = ((w.log() - w.log()[..., :1]).double() for w in (mine, right))
     factor = float((got * wanted).sum() / (wanted * wanted).sum())
-    detail = f"the scores are {factor:.4f} times what they should be"
+    detail = measured("the scores are {:.4f} times what they should be", factor)
     if largest(got - factor * wanted) > 1e-2 * largest(wanted):
         raise CheckFailure("The content parts do not give the expected scores.", detail)
     if abs(factor - 1) <= 1e-3:

@@ -22,6 +22,7 @@ from grader.suite import (
     assert_started,
     assert_unchanged,
     check,
+    measured,
     probe,
     tolerance,
 )
@@ -245,7 +246,7 @@ def test_ratio_of_two_keys(student, width):
     if not abs(ratio - math.sqrt(width)) <= 1e-3 * width:
         raise CheckFailure(
             "Two keys whose scores differ by D get shares in the wrong ratio.",
-            f"log ratio {ratio:.4f}, expected {math.sqrt(width):.4f}",
+            measured("log ratio {:.4f}, expected {:.4f}", ratio, math.sqrt(width)),
         )
 
 

@@ -50,6 +50,7 @@ from grader.suite import (
     assert_raises,
     assert_unchanged,
     check,
+    measured,
     probe,
 )
 
@@ -915,7 +916,9 @@ def test_trained_model(student, draw):
         found.transpose(1, 2), tokens[:, 1:], reduction="none"
     )
     random, repeated = float(losses[:, : HALF - 1].mean()), float(losses[:, HALF - 1 :].mean())
-    detail = f"random half {random:.3f} (floor {FLOOR:.3f}), repeated half {repeated:.3f} (floor 0)"
+    detail = measured(
+        "random half {:.3f} (floor {:.3f}), repeated half {:.3f} (floor 0)", random, FLOOR, repeated
+    )
     if random < FLOOR - SLACK:
         raise CheckFailure(
             "Your model leaks the future: it predicts random tokens better than anybody can who "

@@ -13,7 +13,14 @@ from typing import Any
 import numpy
 import torch
 
-from grader.session.errors import CheckFailure, InputsChanged, StudentError, WrongShape
+from grader.session.errors import (
+    CheckFailure,
+    InputsChanged,
+    Measured,
+    StudentError,
+    WrongShape,
+    measured,
+)
 from grader.session.student.calls import was_written_to
 from grader.wire.messages import ForbiddenUse
 
@@ -61,11 +68,11 @@ def assert_rows_sum_to_one(
     if bool((weights < -tol).any()):
         raise CheckFailure(
             "Some of your weights are negative; shares of attention cannot be.",
-            f"the smallest is {float(weights.min()):.4f}",
+            measured("the smallest is {:.4f}", float(weights.min())),
         )
     if _is_one(sums, tol):
         return
-    detail = f"your rows sum to {_some(sums)}"
+    detail = _sums(sums)
     other = normalised_axis(weights, axes, tol=tol)
     if other is not None:
         raise CheckFailure(
@@ -140,11 +147,13 @@ def assert_close(
     worst = torch.where(wrong, gap, -1.0).flatten().argmax()
     # torch.unravel_index would import sympy, half a second's worth.
     place = tuple(int(i) for i in numpy.unravel_index(int(worst), tuple(mine.shape)))
-    share = f"{int(wrong.sum())} of {wrong.numel()}"
+    at = f"({', '.join(['{:.0f}'] * len(place))}{',' if len(place) == 1 else ''})"
     raise CheckFailure(
         message or f"The numbers in your {what} are not the expected ones.",
-        f"{share} numbers differ; at {place} expected {float(theirs[place]):.6g}, "
-        f"got {float(mine[place]):.6g}",
+        measured(
+            "{:.0f} of {:.0f} numbers differ; at " + at + " expected {:.6g}, got {:.6g}",
+            *(int(wrong.sum()), wrong.numel(), *place, float(theirs[place]), float(mine[place])),
+        ),
     )
 
 
@@ -283,6 +292,7 @@ def _is_one(sums: torch.Tensor, tol: float) -> bool:
     return bool(((sums - 1).abs() <= tol).all())
 
 
-def _some(values: torch.Tensor, count: int = 6) -> str:
-    shown = ", ".join(f"{float(v):.3f}" for v in values.flatten()[:count])
-    return f"{shown}, ..." if values.numel() > count else shown
+def _sums(values: torch.Tensor, count: int = 6) -> Measured:
+    some = values.flatten()[:count].tolist()
+    more = ", ..." if values.numel() > count else ""
+    return measured("your rows sum to " + ", ".join(["{:.3f}"] * len(some)) + more, *some)

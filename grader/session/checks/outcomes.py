@@ -49,6 +49,8 @@ class Outcome(msgspec.Struct, kw_only=True):
     """Fit for a student's eyes even if the check is hidden."""
     detail: str = ""
     """What only a public check, or an instructor's report, may show."""
+    numbers: tuple[float, ...] = ()
+    """What the detail tells of, if that has been measured."""
     hint: str = ""
     """A better one than the check's own, if there is one."""
     location: Location | None = None
@@ -150,6 +152,7 @@ def outcome_of(error: BaseException | None, submission: Submission | None) -> Ou
                 status=Status.FAILED,
                 message=error.message,
                 detail=error.detail[:MAX_DETAIL],
+                numbers=error.numbers,
                 inputs_changed=isinstance(error, InputsChanged),
                 wrong_shape=isinstance(error, WrongShape),
             )
