@@ -97,6 +97,19 @@ class TestKilled:
         assert {event.status for event in events} == {Status.PASSED}
 
 
+class TestKept:
+    def test_by_a_warm_process_are_a_fork_server_and_a_template(self):
+        with GradingProcess() as process:
+            for _ in range(3):
+                process.grade(job(RIGHT, ROOT))
+            # A worker that is on its way out may take a moment.
+            below = {pid: os.pidfd_open(pid) for pid in descendants(process._process.pid)}
+            lasting = {pid for pid, pidfd in below.items() if not ends(pidfd, seconds=1)}
+            for pidfd in below.values():
+                os.close(pidfd)
+        assert len(lasting) == 2
+
+
 class TestJobs:
     def test_one_leaves_nothing_for_the_next(self, grade, hand_in):
         spoils = hand_in(

@@ -16,6 +16,7 @@ from grader.course.model import Assignment
 from grader.report.model import Visibility
 from grader.session.checks.cases import Case
 from grader.session.checks.declaring import Check, claim_id, declared_check
+from grader.session.checks.plugin import PLAIN
 from grader.session.checks.scoring import Expected
 from grader.session.errors import SuiteFault
 
@@ -26,6 +27,7 @@ _ARGUMENTS = (
     "--assert=plain",
     "--tb=native",
     "-pgrader.session.checks.plugin",
+    f"-pno:{PLAIN}",  # which would grade by itself
     # Without these a warm process spends most of its time collecting garbage.
     "-pno:unraisableexception",
     "-pno:threadexception",

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 CONTEXT: pytest.StashKey[CheckContext] = pytest.StashKey()
 """What the case of the moment runs in."""
 _ERROR: pytest.StashKey[BaseException | None] = pytest.StashKey()
-_NAME = "grader-plain"
+PLAIN = "grader-plain"
+"""The name of the plugin that grades in a run of pytest's own."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -36,7 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(PlainRun(config), _NAME)
+    config.pluginmanager.register(PlainRun(config), PLAIN)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -176,7 +177,7 @@ def _context(request: pytest.FixtureRequest) -> CheckContext:
     config = request.config
     if _is_check(request.node):
         return config.stash[CONTEXT]
-    plain: PlainRun | None = config.pluginmanager.get_plugin(_NAME)
+    plain: PlainRun | None = config.pluginmanager.get_plugin(PLAIN)
     assert plain is not None
     return plain.context_for(request.path)
 
