@@ -19,6 +19,7 @@ from grader.jobs.protocol import Job
 from grader.report.model import Report
 
 ROOT = Path(__file__).parents[2]
+SUITES = ROOT / "tests" / "hidden"
 SUBMISSIONS = ROOT / "tests" / "submissions" / "attention"
 SEED = 20_170_612
 # Where several pytest processes share the cores, each has one to itself.
@@ -103,7 +104,8 @@ def copy_course(to: Path, *, limits: str = "", private: bool = True) -> Path:
             shutil.copytree(ROOT / "solutions" / name, to / "solutions" / name)
         hidden = to / "tests" / "hidden"
         hidden.mkdir(parents=True)
-        shutil.copy(ROOT / "tests" / "hidden" / "test_attention.py", hidden)
+        for suite in [SUITES / "test_attention.py", *SUITES.glob("support_*.py")]:
+            shutil.copy(suite, hidden)
     return to
 
 
