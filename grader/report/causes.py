@@ -24,7 +24,7 @@ _UNSAID = {
 """What to say for a check that comes without a message."""
 
 _LAST = (Status.NOT_RUN, Status.NOT_STARTED)
-"""What there is nothing to mend in."""
+"""Statuses with nothing to fix."""
 
 
 def failed(check: CheckResult) -> bool:

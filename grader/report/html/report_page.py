@@ -48,7 +48,7 @@ class ReportView:
     exhibits: list[Exhibit]
     """What they have to show all the same, such as the losses of a training."""
     crash_first: bool
-    """Whether a cause that costs more than the misconceptions is to be mended before them."""
+    """Whether a cause that costs more than the misconceptions is to be fixed before them."""
 
     @property
     def passed(self) -> int:
