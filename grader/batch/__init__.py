@@ -1,1 +1,1 @@
-"""Many submissions: recognised, graded on every core, resumed, and put into tables. No torch."""
+"""Many submissions: recognising, grading on every core, resuming, and making tables. No torch."""

@@ -1,4 +1,4 @@
-"""A batch without names, to be shown in class."""
+"""Hides the names in a batch, so that it can be shown in class."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OURS = frozenset(
 
 
 def anonymous(graded: Graded) -> Graded:
-    """``graded`` with numbers for names, in an order that nothing can be told from.
+    """``graded`` with numbers instead of names, in random order.
 
     What the students' code printed and how its lines read is left out, since either can hold a
     name, and so is when each was graded, which follows the alphabet.

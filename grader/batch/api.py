@@ -1,4 +1,4 @@
-"""A whole batch: planned, graded, and handed over. What ``grade batch`` does, as a function."""
+"""A whole batch, planned and graded: what ``grade batch`` does, as a class."""
 
 from __future__ import annotations
 
@@ -78,14 +78,14 @@ class Batch:
         self._store.close()
 
     def stop(self) -> None:
-        """Finish what is being graded, and no more; safe in a signal handler."""
+        """Finish the submissions that are being graded, then stop; safe in a signal handler."""
         if self._runner is not None:
             self._runner.stop()
 
     def run(
         self, pool: Pool, *, regrade: bool = False, on_result: Callable[[Result], None]
     ) -> Summary:
-        """Grade what is not graded yet in ``pool``, and write the tables, whatever happens.
+        """Grade the remaining submissions in ``pool``, and always write the tables.
 
         Raises GradingError or CourseError where nothing can be graded at all.
         """

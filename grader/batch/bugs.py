@@ -1,4 +1,4 @@
-"""What is said of an error that the grader should not have raised, over one submission."""
+"""Messages for errors that the grader itself raises on one submission."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _MACHINE = {
 
 
 def is_of_machine(error: Exception) -> bool:
-    """Whether it is a full disk or the like: no fault of one submission, or of its name."""
+    """Whether the machine is at fault, by a full disk or the like, and not one submission."""
     return isinstance(error, OSError) and error.errno in _MACHINE
 
 
 def reported(error: Exception) -> str:
-    """A line for whoever mends the grader; nothing is shown of what a submission holds."""
+    """A line for the grader's developers, without anything from the submission."""
     words = safe.escape(safe.name(" ".join(str(error).split())))[:MOST_SHOWN]
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if "grader" in Path(frame.filename).parts] or frames

@@ -1,4 +1,4 @@
-"""What platforms' layouts are read from and turned into: a folder, and who handed in what."""
+"""A folder that may hold a class's submissions, and what a layout reads from it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class HandIn(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
-    """What a layout makes of a folder; without hand-ins, the folder is not laid out like that."""
+    """What a layout finds in a folder; without hand-ins, the layout does not fit."""
 
     hand_ins: list[HandIn] = []
     signs: frozenset[Path] | None = None
@@ -96,7 +96,7 @@ class ClassFolder:
 
     @cached_property
     def files(self) -> list[Path]:
-        """Files and links in it that may be code or hold some, by name."""
+        """Files and links in it that may be or contain code, by name."""
         return [
             Path(entry.path)
             for entry in self._entries
@@ -107,7 +107,7 @@ class ClassFolder:
 
     @cached_property
     def others(self) -> list[Path]:
-        """All other files, which are no code: a student may have handed in nothing else."""
+        """All other files, which are not code: a student may have handed in nothing else."""
         known = {path.name for path in self.files}
         return [
             Path(entry.path)
@@ -123,7 +123,7 @@ class ClassFolder:
         return [*self.folders, *self.files]
 
     def below(self, folder: Path) -> ClassFolder:
-        """The class_folder ``folder``, in the same batch."""
+        """The folder ``folder`` of the same batch."""
         class_folder = ClassFolder(folder, self.ids, self._scratch)
         class_folder.outside, class_folder._problems, class_folder._depth = (
             self.outside,
@@ -133,7 +133,7 @@ class ClassFolder:
         return class_folder
 
     def unpacked(self, archive: Path) -> ClassFolder:
-        """What a platform's zip holds, unpacked into the batch's own space."""
+        """The content of a platform's zip, unpacked into the batch's scratch folder."""
         if self._depth == MAX_ZIPS_IN_ZIPS:
             raise BatchError(f"{archive}: is a zip in a zip in a zip; unpack it first")
         class_folder = self.empty(archive.stem if archive.stem.strip(".") else "zip")
@@ -148,18 +148,18 @@ class ClassFolder:
         return class_folder
 
     def empty(self, name: str = "class") -> ClassFolder:
-        """A new folder of this name in the batch's own space."""
+        """A new folder of this name in the batch's scratch folder."""
         target = self._scratch / f"{len(list(self._scratch.iterdir()))}" / name
         target.mkdir(parents=True)
         return self.below(target)
 
     def problem_with(self, hand_in: HandIn) -> str:
-        """What of a hand-in could not be unpacked, and why; empty where that is nothing."""
+        """Why a part of the hand-in could not be unpacked; empty if all of it could."""
         found = (self._problems.get(source) for source in hand_in.sources)
         return next((problem for problem in found if problem), "")
 
     def assignment_in(self, name: str) -> str:
-        """The assignment that a file's or folder's name mentions, or nothing."""
+        """The assignment that a file's or folder's name mentions, or the empty string."""
         words = re.sub(r"[^a-z0-9]+", "_", f"_{name.lower()}_")
         return next(
             (id for id in sorted(self.ids, key=len, reverse=True) if f"_{id.lower()}_" in words), ""
@@ -176,7 +176,7 @@ class Layout(Protocol):
     """Where it stands in the list: platforms' own layouts come first, guesses last."""
 
     def find(self, class_folder: ClassFolder) -> Reading:
-        """What was handed in, were the folder laid out like this.
+        """The hand-ins in a folder, if it has this layout.
 
         It goes by what the platform writes, never by a part of a name that a student chooses, and
         judges each entry by itself: no entry decides what becomes of another. Most entries win.
@@ -197,13 +197,13 @@ def holds_code(path: Path) -> bool:
 
 
 def code_or_all(files: dict[str, Path]) -> dict[str, Path]:
-    """Those of one student's files that may be code; all where none is, to be refused by name."""
+    """The files of a student that may be code; if there are none, all, to be refused by name."""
     code = {name: path for name, path in files.items() if name.lower().endswith(SUFFIXES)}
     return code or files
 
 
 def normal(name: str) -> str:
-    """A person's name as it is compared: Unicode NFC, single spaces, case kept, valid UTF-8."""
+    """A person's name for comparison: Unicode NFC, single spaces, case kept, valid UTF-8."""
     return " ".join(unicodedata.normalize("NFC", safe.name(name)).split())
 
 

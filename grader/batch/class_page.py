@@ -1,4 +1,4 @@
-"""A batch as pages: one of the class, and one of each report that it leads to."""
+"""A batch as web pages: one for the class, and one for each report."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def write_pages(folder: Path, *, without_names: bool = False) -> tuple[Path, Gra
 
 
 def refresh_pages(folder: Path) -> list[Path]:
-    """Write those pages of the batch in ``folder`` again that an earlier run has left there.
+    """Rewrite the pages that an earlier run left in ``folder``.
 
     Returns where they are; nothing where nobody has asked for pages. Raises as ``write_pages``.
     """
@@ -74,7 +74,7 @@ def _page_of(entry: Entry) -> str:
 
 
 def link(entry: Entry) -> str:
-    """Where the class's page finds an entry's own."""
+    """The link from the class's page to an entry's page."""
     return quote(_page_of(entry))
 
 

@@ -95,7 +95,7 @@ class ClusterPool:
         return ClusterGrader(self)
 
     def look(self) -> None:
-        """See who is there; raises GradingError where for too long nobody has been."""
+        """Count the workers; raises GradingError if there have been none for too long."""
         self._workers = len(self.client.nthreads())
         if self._workers:
             self._last_seen = time.monotonic()
@@ -114,7 +114,7 @@ class ClusterPool:
 
 
 class ClusterGrader:
-    """One submission at a time that is graded wherever a worker is free."""
+    """Grades one submission at a time on any free worker."""
 
     def __init__(self, pool: ClusterPool) -> None:
         self._pool = pool

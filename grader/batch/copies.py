@@ -1,4 +1,4 @@
-"""Submissions that are the same to the letter."""
+"""Submissions that are identical."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 def copies(things: Iterable[T], what: Callable[[T], tuple[str, str, str]]) -> list[list[T]]:
-    """Those of ``things`` that are copies of each other, together; untouched stubs are none.
+    """Groups of ``things`` that are copies of each other; untouched stubs do not count.
 
     ``what`` gives a thing's status, its assignment and the digest of its files.
     """

@@ -27,7 +27,7 @@ def _iso(text: str) -> datetime | None:
 
 
 def from_seconds(seconds: float) -> datetime | None:
-    """The moment so many seconds after 1970; None where no calendar has it."""
+    """The time ``seconds`` after 1970; None if no calendar has it."""
     try:
         return datetime.fromtimestamp(seconds, UTC)
     except (ValueError, OverflowError, OSError):

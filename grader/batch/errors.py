@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class BatchError(Exception):
-    """A batch cannot be made of what was given; the text says what was seen and what to do."""
+    """The input cannot be graded as a batch; the text says what was seen and what to do."""

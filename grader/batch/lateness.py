@@ -1,4 +1,4 @@
-"""What being late costs a submission."""
+"""The penalty for a late submission."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grader.report.model import Lateness, Report
 
 
 def with_lateness(task: Task, report: Report, course: Course) -> Report:
-    """``report`` with what the course's policy says of when the task was handed in.
+    """``report`` with the penalty that the course's policy gives the task's date.
 
     Of a group the latest due date of its members holds.
     """

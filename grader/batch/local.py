@@ -25,7 +25,7 @@ class LocalPool:
 
 
 class LocalGrader:
-    """A process of this machine's."""
+    """Grades in a process of this machine."""
 
     def __init__(self, *, isolate: bool = False) -> None:
         self._kept = KeptProcess(isolate=isolate)

@@ -1,4 +1,4 @@
-"""What a batch found out, as data: ``summary.json``."""
+"""The results of a batch as data: ``summary.json``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Misconception(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one submission for one assignment."""
+    """The outcome of one submission for one assignment."""
 
     students: list[str]
     assignment: str
@@ -53,7 +53,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClassPerson(Person, frozen=True, kw_only=True):
-    """A student of the class, and for which assignments these are the ids."""
+    """A student of the class, and the assignments in which these ids were used."""
 
     assignments: list[str]
 
@@ -78,7 +78,7 @@ class MisconceptionSummary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StudentNote(msgspec.Struct, frozen=True, kw_only=True):
-    """A submission that needs a look."""
+    """A submission that needs attention, and why."""
 
     student: str
     assignment: str = ""
@@ -88,7 +88,7 @@ class StudentNote(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Copies(msgspec.Struct, frozen=True, kw_only=True):
-    """Students whose files are the same, to the letter."""
+    """Students whose files are identical."""
 
     assignment: str
     students: list[str]

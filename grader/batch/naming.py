@@ -1,4 +1,4 @@
-"""What a class calls its students: the same person the same in every run, and nobody like another.
+"""Names for a class's students: stable from run to run, and unique in the class.
 
 The ids that a platform gives decide who is who. A name, which is often the student's own choice,
 decides only between those who have no id.
@@ -26,14 +26,14 @@ NUMBERED_ANEW = frozenset({"moodle"})
 
 
 def person_of(hand_in: HandIn) -> Person:
-    """Who has handed something in, not yet called anything; in text that can be written down."""
+    """The person of a hand-in, still without a unique name; all text is valid UTF-8."""
     fields = (hand_in.student, hand_in.id, hand_in.login, hand_in.email)
     name, id, login, email = map(normal, fields)
     return Person(student="", name=name, platform=hand_in.platform, id=id, login=login, email=email)
 
 
 def key_of(person: Person, assignment: str) -> Key:
-    """What is the same for the same person only.
+    """A key that only the same person has.
 
     An address comes first: it is what people sign in by where it is given (Gradescope), and the
     number beside it may be their own entry.
@@ -46,7 +46,7 @@ def key_of(person: Person, assignment: str) -> Key:
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):
-    """That somebody is in the class already, with something for an assignment."""
+    """Somebody who is in the class already, with a submission for an assignment."""
 
     person: Person
     """Without a name in folders of before it was written down: whoever comes by that name is it."""

@@ -49,12 +49,12 @@ class Task(msgspec.Struct, kw_only=True):
 
     @property
     def students(self) -> list[str]:
-        """What its people are called; no two students of a class are called the same."""
+        """The names of its people, which are unique in the class."""
         return [person.student for person in self.people]
 
 
 class Unassigned(msgspec.Struct, kw_only=True):
-    """What a student handed in for no assignment that can be told."""
+    """A submission whose assignment cannot be told."""
 
     person: Person
     message: str
@@ -67,7 +67,7 @@ class Unassigned(msgspec.Struct, kw_only=True):
 
 
 class Plan(msgspec.Struct, kw_only=True):
-    """All of a batch's work, and what is to be said about how it was found."""
+    """All tasks of a batch, and messages about how they were found."""
 
     layouts: list[str]
     """What each path was taken for."""

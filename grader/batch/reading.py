@@ -1,4 +1,4 @@
-"""A batch that is done, read again from its folder."""
+"""Reads a finished batch from its folder."""
 
 from __future__ import annotations
 

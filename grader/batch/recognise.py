@@ -1,4 +1,4 @@
-"""Which layout a folder has, and so who handed in what."""
+"""Recognises a folder's layout, and so who handed in what."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class _Candidate(msgspec.Struct, kw_only=True):
 
     @property
     def meaning(self) -> set[tuple[object, ...]]:
-        """What it is graded as; equal for readings that differ in nothing that matters."""
+        """What grading depends on; equal for readings that mean the same."""
         return {
             (one.student, one.id, one.assignment, *one.sources) for one in self.reading.hand_ins
         }
@@ -95,7 +95,7 @@ def read_path(
 
 
 def with_hint(found: Found, assignment: str) -> Found:
-    """``found`` for an assignment that something around it names, where it names none itself."""
+    """``found`` with the assignment that its surroundings name, where it names none itself."""
     if assignment:
         found.hand_ins = [
             one if one.assignment else msgspec.structs.replace(one, assignment=assignment)

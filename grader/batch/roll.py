@@ -1,4 +1,4 @@
-"""Everybody of whom something was handed in, from one batch into a folder to the next.
+"""The members of a class, from one batch into a folder to the next.
 
 The reports are what was graded. The roll beside the journal says whose they are, and remembers what
 has no report: what is still open, what no grading process survived, what is for no assignment.
@@ -37,7 +37,7 @@ LOST = "report-lost"
 
 
 class Member(Known, frozen=True, kw_only=True):
-    """One student's work for one assignment; for none where none could be told."""
+    """One student's work for one assignment, or for none if that cannot be told."""
 
     status: str = GRADED
     message: str = ""
@@ -60,7 +60,7 @@ class _Class(msgspec.Struct):
 
 
 class ClassRoll:
-    """The class of ``store``'s folder, as earlier batches have left it."""
+    """The class in ``store``'s folder, as earlier batches left it."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -156,7 +156,7 @@ class ClassRoll:
         )
 
     def write(self) -> None:
-        """Put it beside the journal."""
+        """Write it beside the journal."""
         self._store.write(ROLL, files.encode(_Class(self.members)))
 
 

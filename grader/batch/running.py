@@ -48,7 +48,7 @@ class Runner:
         """Whose earlier reports said something else, what they said, and where they are kept."""
 
     def stop(self) -> None:
-        """Begin no further task; those that are being graded are finished."""
+        """Start no further task; finish those that are being graded."""
         self._stopping = True
 
     def run(self, tasks: Sequence[Task], on_result: Callable[[Result], None]) -> bool:

@@ -1,4 +1,4 @@
-"""A course as one file, for machines that do not have it."""
+"""Packs a course into one file, for machines that do not have it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def unpack_course(data: bytes, digest: str, folder: Path) -> None:
 
 
 def digest_of(data: bytes) -> str:
-    """What tells one packed course from another: SHA-256, in hex."""
+    """The SHA-256 of a packed course, in hex."""
     return hashlib.sha256(data).hexdigest()
 
 

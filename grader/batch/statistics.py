@@ -1,4 +1,4 @@
-"""What a class's reports say of the checks, of what people believe, and of who needs a look."""
+"""What a class's reports say about checks, misconceptions, and submissions to look at."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FEWEST = 5
 
 
 class CheckStatistics(msgspec.Struct, frozen=True, kw_only=True):
-    """How one check does as a question of an exam."""
+    """How well one check works as an exam question."""
 
     title: str
     family: str
@@ -38,7 +38,7 @@ class Belief(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Concern(msgspec.Struct, frozen=True, kw_only=True):
-    """Why somebody should look at a submission, or at several together."""
+    """A reason to look at one or several submissions."""
 
     kind: str
     assignment: str

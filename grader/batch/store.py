@@ -1,4 +1,4 @@
-"""Reports on the disk, and which of them need not be made again."""
+"""Reports on the disk, and which of them are still valid."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Store:
         self._journal = path.open("ab")
 
     def path(self, student: str, assignment: str) -> Path:
-        """Where a student's report for an assignment lies."""
+        """The path of a student's report for an assignment."""
         return self.folder / REPORTS / assignment / f"{file_name(student)}.json"
 
     def kept(self, task: Task, key: str) -> Report | None:
@@ -161,7 +161,7 @@ class Store:
 
 
 def read_report(path: Path) -> Report | None:
-    """The report that lies at ``path``, whoever has put it there; None if there is none."""
+    """The report at ``path``; None if there is none."""
     try:
         found = decode(path.read_bytes())
     except (OSError, ReportError):
@@ -170,7 +170,7 @@ def read_report(path: Path) -> Report | None:
 
 
 class Keys:
-    """What reports are made from, as digests: equal keys, equal reports but for their seeds."""
+    """Digests of what a report depends on: equal keys mean equal reports, except for the seed."""
 
     def __init__(self, course: Course, options: Options) -> None:
         self._course = course

@@ -32,7 +32,7 @@ class InfrastructureError(GradeError):
 def as_exit_codes(*wrong_usage: type[Exception]) -> Iterator[None]:
     """What courses and gradings raise within the block, as errors with their exit codes.
 
-    ``wrong_usage`` are further exceptions whose words say what whoever typed the command can mend.
+    ``wrong_usage`` are further exceptions whose message tells the user what to fix.
     """
     from grader.course.model import CourseError
     from grader.jobs.client import GradingError

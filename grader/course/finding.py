@@ -129,12 +129,12 @@ def find_main(tree: Tree, assignment: Assignment) -> tuple[str, list[str]]:
 
 
 def is_named_for(name: str, assignment: Assignment) -> bool:
-    """Whether a file has the assignment's name, but for case, suffix and a copy's number."""
+    """Whether a file has the assignment's name, ignoring case, suffix and a copy's number."""
     return _unnumbered(PurePosixPath(name).name).casefold() == _stem(assignment)
 
 
 def named_for(names: Iterable[str], assignment: Assignment) -> str | None:
-    """Of the files that have the assignment's name the one without a number, or the newest."""
+    """Among files with the assignment's name, the one without a number, or the newest."""
     numbers = {name: _series(name)[1] for name in names if is_named_for(name, assignment)}
     return max(numbers, key=lambda name: (not numbers[name], numbers[name]), default=None)
 
@@ -145,7 +145,7 @@ def defines_all(text: str, assignment: Assignment) -> bool:
 
 
 def lies_where_expected(name: str, tree: Tree, assignment: Assignment) -> bool:
-    """Whether a file lies in one of the places where the assignment's is looked for."""
+    """Whether a file is in one of the places where the assignment's file is expected."""
     folder = PurePosixPath(name).parent
     return any(folder == PurePosixPath(place).parent for place in expected_places(tree, assignment))
 
@@ -226,7 +226,7 @@ def _stem(assignment: Assignment) -> str:
 
 
 def expected_places(tree: Tree, assignment: Assignment) -> Iterable[str]:
-    """Names under which the assignment's file is looked for in ``tree``, first ones first."""
+    """Names to look for the assignment's file under in ``tree``, best first."""
     # Zips and exports of repositories wrap everything in a folder of their own, or in several.
     folders = [str(PurePosixPath(name).parent) for name in tree.files]
     shared = PurePosixPath(posixpath.commonpath(folders) if folders else "")

@@ -25,7 +25,7 @@ _RESERVED = frozenset({"torch", "numpy", "pytest", "grader", "einops"})
 
 
 class Helpers(msgspec.Struct, frozen=True, kw_only=True):
-    """The student's other modules, and what became of those that were not taken."""
+    """The student's other modules, and why some were not taken."""
 
     files: list[SourceFile]
     notes: list[str]
@@ -117,7 +117,7 @@ class _Search:
         return sorted(top for top in self.by_top if top not in asked)
 
     def take(self, top: str, *, imported: bool) -> list[str]:
-        """Take the modules of this first name; their texts."""
+        """Take the modules whose dotted name starts with this; returns their texts."""
         other = self.earlier.get(top)
         if other is not None and imported and self.chain and (found := self._take_earlier(other)):
             return found
@@ -229,7 +229,7 @@ class _Search:
 
 
 def unchained_words(module: str) -> str:
-    """What to say of an import of an earlier assignment's file where each is graded alone."""
+    """The message for an import of an earlier assignment's file, where each is graded alone."""
     return (
         f"{module} is an earlier assignment, and each is graded alone. Add --chain to import "
         f"your own {module}.py."
@@ -237,7 +237,7 @@ def unchained_words(module: str) -> str:
 
 
 def left_words(module: str) -> str:
-    """What to say of an import of a file that lies beside one that is graded alone."""
+    """The message for an import of a file that lies beside one that is graded alone."""
     return (
         f"{module}.py lies beside your file but was not used, since it may be somebody "
         "else's. If the folder is yours, add --with FOLDER."

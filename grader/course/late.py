@@ -1,4 +1,4 @@
-"""When assignments are due, and what being late costs: the table ``[late]`` of ``course.toml``."""
+"""Due dates and late penalties: the table ``[late]`` of ``course.toml``."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def days_late(handed_in: datetime, due: datetime, policy: Late) -> int:
 
 
 def penalty(days: int, possible: int, policy: Late) -> int:
-    """The points that so many days cost, rounded down."""
+    """The points that ``days`` late days cost, rounded down."""
     percent = min(days * policy.penalty_percent, policy.most_percent)
     # A share that is written as 10 must not become 9.999.
     return math.floor(round(possible * percent / 100, 6))

@@ -1,4 +1,4 @@
-"""Courses: found, read from their TOML files, and checked."""
+"""Finds courses, reads their TOML files, and checks them."""
 
 from __future__ import annotations
 
@@ -230,10 +230,10 @@ def _no_blank(file: TomlFile, place: list[str], names: Iterable[str]) -> None:
 
 
 def is_id(text: str) -> bool:
-    """Whether an assignment may be called so."""
+    """Whether this may be the id of an assignment."""
     return _ID.fullmatch(text) is not None
 
 
 def is_name(text: str) -> bool:
-    """Whether Python can import or define something that is called so."""
+    """Whether this may be the name of a Python module or definition."""
     return text.isidentifier() and not keyword.iskeyword(text)

@@ -1,4 +1,4 @@
-"""IPython's lines in Python text: found without parsing, and turned into comments.
+"""Finds IPython's lines in Python text, without parsing, and comments them out.
 
 Only a line that starts a statement is one: ``% b`` inside of brackets is ordinary Python.
 """

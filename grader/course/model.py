@@ -10,7 +10,7 @@ import msgspec
 
 
 class CourseError(Exception):
-    """A course or an assignment is not as it should be; the text names file, line and remedy."""
+    """A course or an assignment is invalid; the text names file, line and remedy."""
 
 
 class NotGradable(Exception):
@@ -25,7 +25,7 @@ class NotGradable(Exception):
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the student's code may take; ``assignment.toml`` may set each under ``[limits]``."""
+    """What the student's code may use; ``assignment.toml`` may set each under ``[limits]``."""
 
     import_seconds: float = 10.0
     check_seconds: float = 10.0
@@ -37,14 +37,14 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class OwnTests(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What students' own tests of an assignment count; ``[tests]`` in ``assignment.toml``."""
+    """The points for students' own tests; ``[tests]`` in ``assignment.toml``."""
 
     points: int | None = None
     """For tests that catch every fault; None: they are not scored."""
 
 
 class Signature(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How one callable is called, and what it gives back."""
+    """The arguments, options and results of one callable."""
 
     arguments: list[str] = []
     """Passed by position, in this order."""
@@ -88,7 +88,7 @@ class Assignment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Late(msgspec.Struct, frozen=True, kw_only=True):
-    """When assignments are due, and what being late costs; all dates have their time zone."""
+    """Due dates and late penalties; all dates have a time zone."""
 
     due: dict[str, datetime]
     """By assignment; one that is not here is never late."""

@@ -1,4 +1,4 @@
-"""A new assignment: its three places, filled with a working example for an author to change."""
+"""A new assignment: its three folders, filled with an example for an author to change."""
 
 from __future__ import annotations
 

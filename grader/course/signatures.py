@@ -1,4 +1,4 @@
-"""What a file is by its first bytes, whatever its name says."""
+"""Recognises files by their first bytes, whatever their names say."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _IN_ZIPS = (
 
 
 def other_than_code(data: bytes) -> str:
-    """What a file is that is no code, such as ``a PDF document``; nothing where it may be code."""
+    """What kind of file it is if not code, such as ``a PDF document``; empty if it may be code."""
     head = data[:4096].removeprefix(b"\xef\xbb\xbf")
     if head.startswith(b"PK\x03\x04"):
         return next((words for part, words in _IN_ZIPS if part in data), "a zip archive")
@@ -53,7 +53,7 @@ def other_than_code(data: bytes) -> str:
 
 
 def is_notebook(data: bytes) -> bool:
-    """Whether a file is a Jupyter notebook, or what is left of one."""
+    """Whether a file is a Jupyter notebook, or a part of one."""
     head = data[:4096].removeprefix(b"\xef\xbb\xbf").lstrip()
     return (
         head.startswith(b"{")

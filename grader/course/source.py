@@ -1,4 +1,4 @@
-"""Text of Python files: decoded, and made fit to be staged as UTF-8.
+"""Decodes Python files, and prepares their text to be staged as UTF-8.
 
 The text is hostile: it is looked at with regular expressions, and never parsed or run.
 """

@@ -17,7 +17,7 @@ STEPS_FILE = "steps.toml"
 
 
 class Slip(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the demonstration gives where a step goes wrong in one known way."""
+    """One known mistake in a step, and the results that it gives."""
 
     says: str
     """The way, in a sentence to whoever went it."""
@@ -28,7 +28,7 @@ class Slip(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One step, and what it comes to."""
+    """One step and its value."""
 
     name: str
     says: str
@@ -80,7 +80,7 @@ class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class NoSuchExample(LookupError):
-    """No example, or more than one, is meant by a word; the text lists those there are."""
+    """A word fits no example, or several; the text lists all examples."""
 
 
 class _StepsFile(msgspec.Struct, forbid_unknown_fields=True):
@@ -103,7 +103,7 @@ def load_steps(assignment: Assignment) -> list[Example]:
 
 
 def find_example(examples: Sequence[Example], word: str) -> int:
-    """The place, from 0, of the example that ``word`` means: a number from 1, or part of a name.
+    """The index, from 0, of the example that ``word`` names: a number from 1, or part of a name.
 
     Raises ``NoSuchExample`` where that is none, or several.
     """

@@ -143,7 +143,7 @@ def fingerprint(
     chain: bool = False,
     beside: Path | None = None,
 ) -> str:
-    """Equal for submissions that are graded alike, and those of which the same is amiss.
+    """A digest, equal for submissions that are graded alike or have the same problem.
 
     The arguments are those of ``read_submission``.
     """
@@ -167,7 +167,7 @@ def holds_answer(path: Path, assignment: Assignment) -> bool:
 
 
 def called_after(path: Path, assignments: Sequence[Assignment]) -> list[Assignment]:
-    """Those of ``assignments`` that files in a student's folder or its zips are called after.
+    """Those of ``assignments`` that files in a student's folder or its zips are named after.
 
     They lie where the assignment's is looked for, or else hold all that it asks for.
     """
@@ -231,7 +231,7 @@ def pack(
     later: Sequence[Assignment] = (),
     chain: bool = False,
 ) -> bytes:
-    """What ``read_submission`` makes of ``path``, to be read where the path does not lead."""
+    """The result of ``read_submission`` as bytes, for a process that cannot read ``path``."""
     try:
         packed = _Packed(
             submission=read_submission(path, assignment, earlier=earlier, later=later, chain=chain)
@@ -247,7 +247,7 @@ def pack_refusal(message: str) -> bytes:
 
 
 def unpack(data: bytes) -> Submission:
-    """The submission that ``pack`` has read; raises ``NotGradable`` where that did."""
+    """The submission that ``pack`` has packed; raises ``NotGradable`` for a packed refusal."""
     packed = msgspec.msgpack.decode(data, type=_Packed)
     if packed.submission is None:
         raise NotGradable(packed.message, packed.candidates)

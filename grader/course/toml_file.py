@@ -1,4 +1,4 @@
-"""A TOML file whose faults can be named by their line."""
+"""Reads TOML files with errors that name the line."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class TomlFile:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """The known word that is meant, if one is near, and all of them."""
+    """Words for an error: the most similar known word, if there is one, and all of them."""
     known = list(known)
     near = nearest_word(word, known)
     return f"{near} (known: {_listed(known)})" if near else f"one of {_listed(known)}"

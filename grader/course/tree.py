@@ -1,4 +1,4 @@
-"""What was handed in, as a tree of named files: a folder on disk, or a zip in memory.
+"""A submission as a tree of named files: a folder on disk, or a zip in memory.
 
 Names are relative and have ``/`` between their parts. Nothing here follows a symbolic link, opens
 anything but a regular file, or takes more memory than its caps.
@@ -57,7 +57,7 @@ class Tree(ABC):
 
 
 class ImportableFolder(Tree):
-    """A folder of which modules may be imported: never listed, only asked for names."""
+    """A folder whose modules may be imported; it is never listed, only asked for names."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(shown(folder.name))
@@ -80,7 +80,7 @@ class ImportableFolder(Tree):
 
 
 class SingleFile(ImportableFolder):
-    """The folder of a file that is graded alone: it may be a whole class's, so all else stays."""
+    """The folder of a file that is graded alone; its other files may be other students'."""
 
     def __init__(self, folder: Path, name: str) -> None:
         super().__init__(folder)

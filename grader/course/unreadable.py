@@ -1,4 +1,4 @@
-"""Whether anything at all can be read of what was handed in."""
+"""Whether anything in a submission can be read."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _CHUNK = 1 << 16
 
 
 class BadZip(Exception):
-    """It is no zip file, or its directory is damaged."""
+    """The file is not a zip file, or its directory is damaged."""
 
 
 class BadMember(Exception):
@@ -39,7 +39,7 @@ class BadMember(Exception):
 
 
 class Member(msgspec.Struct, frozen=True):
-    """An entry of the directory: what it says, and none of it checked."""
+    """An entry of the directory, unchecked."""
 
     name: str
     """Surrogates stand for bytes that are not UTF-8, as in paths of a disk."""

@@ -1,4 +1,4 @@
-"""An example step by step, for reading."""
+"""Prints an example step by step."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _UNSEEN = (
 
 
 def show_walk(page: Page, walked: Walk, which: str = "") -> None:
-    """Print the steps of an example, theirs beside the expected from where they differ."""
+    """Print the steps of an example, with the student's numbers from where they differ."""
     example = walked.example
     page.heading(f"{which}{_capital(example.name)}, step by step")
     if walked.broken:
@@ -61,7 +61,7 @@ def show_walk(page: Page, walked: Walk, which: str = "") -> None:
 
 
 def show_demonstration(page: Page, shown: Demonstration) -> None:
-    """Print what came of an example of which no steps are known."""
+    """Print the results of an example that has no steps."""
     page.heading(_capital(shown.title))
     page.paragraph(shown.message, indent=2)
     for name, value in (shown.expected or shown.yours).items():
@@ -79,7 +79,7 @@ def show_all(
     demonstrated: Demonstrated,
     chosen: int | None = None,
 ) -> None:
-    """Print where a submission leaves the path, or what there is to say where no path is known.
+    """Print where a submission goes wrong, or its results where no steps are known.
 
     ``chosen`` is the place of the example to show; by default it is the most telling one.
     """

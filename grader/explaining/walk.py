@@ -1,4 +1,4 @@
-"""A submission's results held against the steps of an example.
+"""Compares a submission's results with the steps of an example.
 
 What happens inside of a student's function cannot be seen. It is read off what comes out, as far as
 that is sure: the scores from the weights, since softmax leaves their differences, and a step that
@@ -18,7 +18,7 @@ from grader.explaining.numbers import Numbers
 
 
 class Walk(msgspec.Struct, kw_only=True):
-    """One example, and where the submission leaves its path."""
+    """One example, and where the submission's numbers first differ."""
 
     example: Example
     broken: str = ""
@@ -36,7 +36,7 @@ class Walk(msgspec.Struct, kw_only=True):
 
 
 def walk(example: Example, results: Mapping[str, Any]) -> Walk:
-    """Hold ``results`` of the example's demonstration, by name, against its steps."""
+    """Compare ``results`` of the example's demonstration, by name, with its steps."""
     steps = example.step
     yours = {place: results[name] for place, name in example.results.items() if name in results}
     wrong = [
@@ -57,7 +57,7 @@ def differs(walked: Walk) -> bool:
 
 
 def clearest(walked: Sequence[Walk]) -> Walk | None:
-    """Of examples that differ, the first for which the reason is sure, or else the first."""
+    """The first example with a certain reason, or else the first that differs."""
     left = [one for one in walked if differs(one)]
     return next((one for one in left if one.fact or one.broken), left[0] if left else None)
 

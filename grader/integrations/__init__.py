@@ -1,1 +1,1 @@
-"""What other platforms are handed: the student repository, and autograders for upload."""
+"""What other platforms get: the student repository, and autograders for upload."""

@@ -1,4 +1,4 @@
-"""A folder that releases are written to: again and again, over nothing but their own files."""
+"""Writes releases to a folder, and overwrites only their own files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Manifest(msgspec.Struct):
 
 
 def write(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Make ``folder`` hold ``files``, and take away what an earlier release left there besides.
+    """Write ``files`` to ``folder``, and remove the other files of an earlier release.
 
     Other files stay, unless they are in the way. The first release needs a folder without any, but
     for what a new repository has: what lies there may be nothing to hand out.

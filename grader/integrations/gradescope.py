@@ -1,4 +1,4 @@
-"""Gradescope: the autograder's zip, and what it runs for each submission."""
+"""Gradescope: makes the autograder's zip, and grades each submission there."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from grader.report.words import count
 def autograder(
     course: Course, assignments: Sequence[Assignment], *, torch_index: str = ""
 ) -> bytes:
-    """The zip to upload. It holds the private side: it is for the instructor alone.
+    """The zip to upload. It holds the private files, so it is only for the instructor.
 
     What it installs comes from ``torch_index`` too, the address of an index of packages.
 
@@ -45,7 +45,7 @@ def autograder(
 
 
 class Metadata:
-    """``submission_metadata.json``, as far as it can be read: none of it decides a score."""
+    """``submission_metadata.json``, as far as it can be read; it affects no score."""
 
     def __init__(self, path: Path) -> None:
         try:
@@ -72,7 +72,7 @@ class Metadata:
         return list(_scores(previous)) if isinstance(previous, list) else []
 
     def remarks(self) -> Iterator[str]:
-        """What is worth saying above a report."""
+        """Remarks to show above a report."""
         late = self.late_by
         if late is not None:
             yield f"Handed in {_span(late)} after the due date."
@@ -136,7 +136,7 @@ def failure(metadata: Metadata) -> dict[str, Any]:
 
 
 def main(root: Path) -> int:
-    """Grade what lies in Gradescope's folder; ``results/results.json`` is there afterwards."""
+    """Grade the submission in Gradescope's folder, and write ``results/results.json``."""
     metadata = Metadata(root / "submission_metadata.json")
     return platform.run(
         course=root / "source" / platform.COURSE,

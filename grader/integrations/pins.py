@@ -1,4 +1,4 @@
-"""The exact versions that the grader runs with here, for where a release is installed.
+"""Pins the versions that the grader runs with here, for installing a release.
 
 A release then grades as the instructor's machine does, and the same tomorrow.
 """

@@ -1,4 +1,4 @@
-"""What the autograders of platforms share: a course, a folder that was handed in, a file out."""
+"""What the platforms' autograders share: they grade a folder and write a file."""
 
 from __future__ import annotations
 

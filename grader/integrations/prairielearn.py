@@ -1,4 +1,4 @@
-"""PrairieLearn: questions with an external grader, and what that runs for each submission."""
+"""PrairieLearn: makes questions with an external grader, and grades each submission there."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ def _info(course: Course, assignment: Assignment) -> bytes:
 
 
 def failure() -> dict[str, Any]:
-    """What cannot be graded costs no attempt: nobody gets 0 for our fault."""
+    """A result that costs no attempt: nobody gets 0 for our fault."""
     return {"gradable": False, "message": platform.FAILED}
 
 
 def main(root: Path) -> int:
-    """Grade what lies in PrairieLearn's folder; ``results/results.json`` is there afterwards."""
+    """Grade the submission in PrairieLearn's folder, and write ``results/results.json``."""
     return platform.run(
         course=root / "tests" / platform.COURSE,
         submission=root / "student",

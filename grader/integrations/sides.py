@@ -1,4 +1,4 @@
-"""The two sides of a course, as files: what students receive, and what they never do."""
+"""The public and the private files of a course."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The grader itself as a wheel, to go along with what is released.
+"""Packs the grader itself as a wheel, to include in releases.
 
 It is made of the package that runs, so a release grades as the instructor's machine does, and
 needs no index that the grader would have to be published on.

@@ -94,11 +94,11 @@ class Graded(msgspec.Struct, tag=True, tag_field="is", kw_only=True):
 
 
 class CannotGrade(msgspec.Struct, tag=True, tag_field="is", kw_only=True):
-    """The grader could not do its work; ``message`` says what to mend."""
+    """The grader could not do its work; ``message`` says what to fix."""
 
     message: str
     wrong_course: bool = False
-    """Whether the course is what has to be mended."""
+    """Whether the course is to be fixed."""
     for_every_job: bool = False
     """Whether any other job would meet the same."""
 

@@ -26,7 +26,7 @@ __all__ = ["CheckError", "Verdicts", "check"]
 
 
 class Verdicts:
-    """What became of the checks: shown by a notebook as HTML, and by everything else as text."""
+    """The results of the checks: notebooks show them as HTML, everything else as text."""
 
     def __init__(self, report: Report, family: str | None = None) -> None:
         self.report = report

@@ -1,4 +1,4 @@
-"""What of a session's cells some names need, found without running anything."""
+"""Finds the code in a session's cells that some names need, without running it."""
 
 from __future__ import annotations
 

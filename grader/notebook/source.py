@@ -1,4 +1,4 @@
-"""The source of what a session has defined, as a file that can be handed in."""
+"""Writes the source of a session's definitions to a file that can be graded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Having students' own tests run, in a process of its own. Never imports torch."""
+"""Runs students' own tests in a separate process. Never imports torch."""
 
 from __future__ import annotations
 

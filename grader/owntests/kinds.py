@@ -1,4 +1,4 @@
-"""What tests would not notice, in words that give no edit away."""
+"""Describes what tests miss, without revealing a fault's edit."""
 
 from __future__ import annotations
 

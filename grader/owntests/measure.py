@@ -1,4 +1,4 @@
-"""Tests on every right answer and every fault, in an order that tells them nothing."""
+"""Runs tests on every right answer and every fault, in an order that reveals nothing."""
 
 from __future__ import annotations
 

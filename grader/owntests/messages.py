@@ -60,7 +60,7 @@ class GoOn(_Message):
 
 
 class FromTests(FromWorker, kw_only=True):
-    """Anything that the worker of the tests says, all of which the tests can forge."""
+    """A message of the worker that runs the tests, which the tests can forge."""
 
 
 class Asked(FromTests):
@@ -71,7 +71,7 @@ class Asked(FromTests):
 
 
 class Ended(FromTests):
-    """One test has ended; ``line`` is that of the test which it came to."""
+    """One test has ended; ``line`` is the line of the test that it reached."""
 
     test: str
     outcome: Literal["passed", "failed", "skipped"]

@@ -84,7 +84,7 @@ class Thoroughness(
         return 100.0 * self.caught / self.faults if self.faults else 0.0
 
     def for_student(self) -> Thoroughness:
-        """What a student may see: which right answers and which faults there are is not told."""
+        """What a student may see, without the names of right answers and faults."""
         return msgspec.structs.replace(
             self,
             audience=Audience.STUDENT,

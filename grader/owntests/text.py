@@ -1,4 +1,4 @@
-"""What a file of tests is worth, for reading."""
+"""The verdict on a file of tests as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the runs of a file of tests come to."""
+"""The verdict on the runs of a file of tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The worker that runs the student's tests with pytest, and tells how each ended."""
+"""The worker that runs the student's tests with pytest, and reports how each ended."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def live(sock: socket.socket) -> None:
 
 
 def run(sock: socket.socket, request: RunTests) -> None:
-    """Run the tests, each test's end told as it comes."""
+    """Run the tests, and report each test as it ends."""
     torch.default_generator.manual_seed(request.seed)
     proxy.install(request.module, request.exports, sock)
     path = Path(request.path)

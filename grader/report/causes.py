@@ -1,4 +1,4 @@
-"""Failed checks arranged by what made them fail, so that each thing is said once."""
+"""Groups failed checks by their cause, so that a report tells each cause once."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _UNSAID = {
 """What to say for a check that comes without a message."""
 
 _LAST = (Status.NOT_RUN, Status.NOT_STARTED)
-"""What there is nothing to mend in."""
+"""Statuses with nothing to fix."""
 
 
 def failed(check: CheckResult) -> bool:
-    """Whether ``check`` is one to mend: neither passed nor skipped."""
+    """Whether ``check`` is to be fixed: neither passed nor skipped."""
     return check.status not in (Status.PASSED, Status.SKIPPED)
 
 

@@ -1,4 +1,4 @@
-"""What one report says otherwise than an earlier one on the same assignment."""
+"""Compares a report with an earlier one on the same assignment."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def changes(before: Report, after: Report) -> Changes:
 
 
 def why_not_run(report: Report) -> str:
-    """The error that keeps every check from being run, such as one of syntax; nothing for none."""
+    """The error that stops every check, such as a syntax error; empty without one."""
     if report.status != "graded" or could_run(report):
         return ""
     (cause,) = causes(report.checks)
@@ -52,7 +52,7 @@ def why_not_run(report: Report) -> str:
 
 
 def could_run(report: Report) -> bool:
-    """Whether the submission was read and ran at all, be it wrong."""
+    """Whether the submission could be read and run, right or wrong."""
     if report.status == "not-gradable":
         return False
     found = causes(report.checks)

@@ -1,4 +1,4 @@
-"""Reports as files: to bytes, from bytes, and on to the disk without losing what was there."""
+"""Encodes, decodes and writes reports, without losing an earlier file."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def decode(data: bytes) -> Report | CourseReport:
 
 
 def check_destination(path: str | os.PathLike[str]) -> None:
-    """Find out whether a report can be written to ``path``, before grading rather than after.
+    """Check that a report can be written to ``path``, before grading rather than after.
 
     Raises:
         ReportError: the folder is missing, the path is a folder or a symbolic link, or a
@@ -107,7 +107,7 @@ def check_destination(path: str | os.PathLike[str]) -> None:
 
 
 def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
-    """Put ``data`` into the file ``path``: all of it, or the file stays as it was.
+    """Write all of ``data`` to the file ``path``, or leave the file as it was.
 
     An existing file keeps its mode. Devices and pipes are written to as they are.
 

@@ -1,4 +1,4 @@
-"""Two results beside each other, small enough to check by hand."""
+"""Shows two results beside each other, small enough to check by hand."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def shape_of(value: Any) -> Shape | None:
 def first_difference(
     yours: Any, expected: Any, mine: Shape, theirs: Shape
 ) -> tuple[str, Rows, Rows]:
-    """What to say first, and the two matrices to show: of several the first pair that differs.
+    """A first line, and the two matrices to show: the first pair that differs.
 
     ``mine`` and ``theirs`` are the shapes of ``yours`` and ``expected``.
     """

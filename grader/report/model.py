@@ -1,4 +1,4 @@
-"""The report: what one grading found out, as data.
+"""The report: the results of one grading as data.
 
 Every export is made from these classes and from nothing else; ``schema.json`` beside this file
 describes the JSON they encode to.
@@ -67,7 +67,7 @@ class FileInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Person(msgspec.Struct, frozen=True, kw_only=True):
-    """Who handed something in, as a platform's export says it; empty is what it does not say."""
+    """Who handed something in, according to a platform's export; unknown fields are empty."""
 
     student: str
     """What a batch calls them, and nobody else of the same class."""
@@ -105,7 +105,7 @@ is changed; which outputs a gradient leads back from to which inputs. Or else no
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """What the student's code gives beside what is expected, on the handout's own inputs.
+    """The student's result beside the expected one, on the handout's own inputs.
 
     A curve is of a training on inputs that are not shown; of a hidden check only an instructor's
     report has it.
@@ -205,7 +205,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lateness(msgspec.Struct, frozen=True, kw_only=True):
-    """That a submission was handed in late, and what that costs."""
+    """How late a submission was, and the penalty."""
 
     due: str
     """ISO 8601, with its offset from UTC; so is ``handed_in``."""
@@ -272,7 +272,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", tag="r
 
     @property
     def unprotected(self) -> list[str]:
-        """What to say was not enforced; to a student only where a promise did not hold."""
+        """The guarantees to report as missing; to students only if a promise did not hold."""
         told = self.audience is Audience.INSTRUCTOR or self.sandbox.level != "full"
         return self.sandbox.not_enforced if told else []
 
@@ -319,7 +319,7 @@ def total(scores: list[Score]) -> Score:
 
 
 def joined(title: str, reports: list[Report]) -> Report | CourseReport:
-    """One report on all of it: the only one itself, or a course's of that ``title``."""
+    """The only one of ``reports``, or a course's report with this ``title``."""
     if len(reports) == 1:
         return reports[0]
     score = total([report.score for report in reports])

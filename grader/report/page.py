@@ -1,4 +1,4 @@
-"""Lines on a console: wrapped, indented, and safe, whoever wrote what is in them."""
+"""Writes wrapped, indented lines to a console, with untrusted text escaped."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LETTERS = " .:+#"
 
 
 class Page:
-    """Where a report is written. Strings are escaped here; a ``Text`` must be safe already.
+    """A console for reports. It escapes strings; a ``Text`` must be safe already.
 
     ``pictures`` says whether to draw numbers as shades too; by default on a terminal that is not a
     dumb one.

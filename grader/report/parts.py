@@ -1,4 +1,4 @@
-"""Parts that several texts are made of: a misconception, a cause, evidence."""
+"""The parts that several texts share: a misconception, a cause, evidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Showing text that others wrote: it stays text, whatever it is printed to.
+"""Escapes untrusted text, for every kind of output.
 
 A student's strings reach terminals, logs and the log readers of CI systems. Each of those gives
 some characters a meaning of its own, and a student must not be able to use any of them.
@@ -86,7 +86,7 @@ def markdown(text: str) -> str:
 
 
 def json(data: bytes) -> bytes:
-    """JSON in UTF-8 that says the same, and is harmless where it is printed.
+    """The same JSON in UTF-8, harmless where it is printed.
 
     What ``escape`` writes out is written as JSON's escapes, commands of CI systems included.
     """

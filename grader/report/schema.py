@@ -43,7 +43,7 @@ def write() -> None:
 
 
 def save(schema: dict[str, Any], path: Path) -> None:
-    """Write a schema down."""
+    """Write a schema to a file."""
     path.write_text(json.dumps(schema, indent=2) + "\n", encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""A report for reading: in a terminal, in a pipe, in a log, by a screen reader.
+"""A report as text: for a terminal, a pipe, a log or a screen reader.
 
 What matters most comes first, and every state is a word, never only a colour.
 """
@@ -171,5 +171,5 @@ def _figure(report: Report) -> str:
 
 
 def render_checks(checks: Sequence[CheckResult], console: Console) -> None:
-    """Print what became of ``checks``, and nothing of what else a report says."""
+    """Print the results of ``checks``, without the rest of a report."""
     _checks(Page(console), checks)

@@ -1,4 +1,4 @@
-"""A report as a watch shows it: what has changed, and what to mend first."""
+"""A report as a watch shows it: what has changed, and what to fix first."""
 
 from __future__ import annotations
 

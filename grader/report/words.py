@@ -1,4 +1,4 @@
-"""What statuses, numbers and scores are called, wherever they are shown to people."""
+"""Words for statuses, numbers and scores, shared by all texts."""
 
 from __future__ import annotations
 
@@ -58,18 +58,18 @@ def points(score: Score) -> str:
 
 
 def grade(report: Report | CourseReport) -> str:
-    """What ``report`` comes to: ``2 of 3 points``, or that there is no score, which is no 0."""
+    """The score of ``report``, ``2 of 3 points``, or that there is none, which is not 0."""
     return NO_SCORE if not has_score(report) else points(report.final)
 
 
 def has_score(report: Report | CourseReport) -> bool:
-    """Whether there is a score: of what could not be graded there is none."""
+    """Whether there is a score; a submission that could not be graded has none."""
     reports = report.reports if isinstance(report, CourseReport) else [report]
     return any(one.status != "not-gradable" for one in reports)
 
 
 def lateness(report: Report) -> str:
-    """What being late has cost, and when it was due; nothing for what was in time."""
+    """The penalty for lateness, and the dates; empty if it was in time."""
     late = report.lateness
     if late is None:
         return ""
@@ -81,7 +81,7 @@ def lateness(report: Report) -> str:
 
 
 def moment(text: str) -> str:
-    """A time as reports hold it, to the minute; whatever else stands there as it is."""
+    """A report's time to the minute; any other text unchanged."""
     try:
         when = datetime.fromisoformat(text)
     except ValueError:

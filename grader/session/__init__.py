@@ -1,1 +1,1 @@
-"""One grading: the suites run, the report made. Trusted; the student's code is elsewhere."""
+"""One grading: runs the suites and makes the report. Trusted; holds no student code."""

@@ -1,4 +1,4 @@
-"""What a job names: an assignment, and the student's module to grade for it."""
+"""Finds what a job names: an assignment, and the student's module to grade."""
 
 from __future__ import annotations
 

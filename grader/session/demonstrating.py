@@ -1,4 +1,4 @@
-"""A submission on the examples of its handout, and on nothing else."""
+"""Runs a submission on the examples of its handout, and on nothing else."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Grading whenever something is saved: what changed, and the newest verdict on it."""
+"""Grades whenever a file is saved."""

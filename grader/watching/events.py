@@ -1,4 +1,4 @@
-"""What a watch tells of."""
+"""The events of a watch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Started(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """A check of the grading that goes on has ended."""
+    """A check of the current grading has ended."""
 
     progress: Progress
 
@@ -39,7 +39,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Trouble(msgspec.Struct, frozen=True, kw_only=True):
-    """What was saved could not be graded, for which the student is not to blame."""
+    """The saved file could not be graded, through no fault of the student."""
 
     target: Target
     message: str

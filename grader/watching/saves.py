@@ -1,4 +1,4 @@
-"""Noticing that submissions have changed, however an editor saves them.
+"""Notices changed submissions, however an editor saves them.
 
 What the system tells of files is taken as a hint to look again: editors write in place, write
 beside and rename, or delete and make anew, in one step or in several.
@@ -35,7 +35,7 @@ class Submissions:
         self._states = [self._state(target) for target in self._targets]
 
     def changed(self) -> list[Target]:
-        """Those that are no longer as they were when they were last looked at."""
+        """The submissions that have changed since the last call."""
         states = [self._state(target) for target in self._targets]
         pairs = zip(self._targets, self._states, states, strict=True)
         found = [target for target, before, now in pairs if before != now]
@@ -75,7 +75,7 @@ class Submissions:
 def watch_saves(
     submissions: Submissions, on_save: Callable[[list[Target]], None], stop: threading.Event
 ) -> None:
-    """Call back with what was saved, until ``stop`` is set."""
+    """Call back with each saved submission, until ``stop`` is set."""
     while not stop.is_set():
         for _ in _hints(submissions, stop):
             if changed := submissions.changed():

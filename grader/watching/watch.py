@@ -1,4 +1,4 @@
-"""A watch over submissions. What ``grade watch`` does, as an iterator of events."""
+"""A watch over submissions: what ``grade watch`` does, as an iterator of events."""
 
 from __future__ import annotations
 

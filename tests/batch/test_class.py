@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from grader.batch import local
 from grader.cli.main import grade
+from grader.jobs import kept
 from grader.jobs.client import GradingError
 from grader.report.files import decode
 
@@ -204,7 +204,7 @@ def test_a_grading_that_fails_keeps_what_it_replaces(graded, tmp_path, monkeypat
             pass
 
     before = said(graded.output)
-    monkeypatch.setattr(local, "GradingProcess", Ends)
+    monkeypatch.setattr(kept, "GradingProcess", Ends)
     late = write(tmp_path / "second", {"ann/scale.py": right() + "# again\n"})
     done = graded(late, "--jobs", 1)
     assert done.exit_code == 3

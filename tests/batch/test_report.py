@@ -110,7 +110,7 @@ def test_class_page(chromium, graded):
         assert kinds == [
             *("crashed", "does not run", "not gradable", "not recognised", "suspicious")
         ]
-        assert any("Ann Lee" in row and "are the same" in row and "Bob Ray" in row for row in look)
+        assert any("Ann Lee" in row and "are identical" in row and "Bob Ray" in row for row in look)
         piles = page.locator(".pile").evaluate_all("all => all.map((one) => one.dataset.count)")
         assert [int(count) for count in piles] == [5, *[0] * 8, 3]
         assert page.locator("#people tbody tr").count() == 10

@@ -58,7 +58,7 @@ def test_the_assignments_own_folder_is_the_students(run):
 
 
 @pytest.mark.parametrize(
-    ("target", "words"), [("scale.py", "no such folder"), ("", "--with is for a file")]
+    ("target", "words"), [("scale.py", "no such folder"), ("", "--with is for a single file")]
 )
 def test_wrong_use_is_explained(run, target, words):
     folder = "{folder}/nowhere" if target else "{folder}"

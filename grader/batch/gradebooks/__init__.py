@@ -1,4 +1,4 @@
-"""A batch's grades in the tables that learning platforms import: a platform a file."""
+"""A batch's grades in tables for learning platforms; one module for each platform."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class _Summary(msgspec.Struct):
 
 
 class Grades(msgspec.Struct, kw_only=True):
-    """A table to import, and what is to be said of it."""
+    """A table to import, and what to tell the instructor about it."""
 
     table: bytes
     matching: Matching

@@ -1,4 +1,4 @@
-"""Blackboard: "Work offline", whose upload takes what its download gives."""
+"""Blackboard's "Work offline": the download is filled in and uploaded."""
 
 from __future__ import annotations
 

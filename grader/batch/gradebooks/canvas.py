@@ -1,4 +1,4 @@
-"""Canvas: the gradebook's import, which takes what its export gives."""
+"""Canvas's gradebook: the export is filled in and imported."""
 
 from __future__ import annotations
 

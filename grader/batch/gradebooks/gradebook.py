@@ -1,4 +1,4 @@
-"""What a platform's table of grades looks like, and how one is made of a roster and scores."""
+"""The form of a platform's table of grades, and how to make one from a roster and scores."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Gradebook:
     imported, for one item."""
 
     def headings(self, roster: Sequence[Row]) -> Headings:
-        """The columns of ``roster`` that mean something.
+        """The columns of ``roster`` that have a known meaning.
 
         Raises BatchError where one is missing that is needed.
         """
@@ -82,7 +82,7 @@ class Gradebook:
         return self.whole is not None and all(name in found for name in self.whole)
 
     def other_points(self, roster: Sequence[Row], items: Items) -> list[tuple[str, float, int]]:
-        """Columns that the platform has with another maximum than ours: name, theirs and ours."""
+        """Columns whose maximum differs on the platform: name, theirs and ours."""
         first = self.columns(roster)[0]
         headings = self.headings(roster)
         said = next(

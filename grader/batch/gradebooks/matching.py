@@ -1,4 +1,4 @@
-"""Whose grades are whose: the students of a batch, and the people of a roster."""
+"""Matches the students of a batch with the people of a roster."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Index: TypeAlias = Mapping[tuple[str, str], set[int]]
 
 @dataclass
 class Matching:
-    """Who was found. Everybody is in one of the lists: nobody is dropped."""
+    """The result of matching. Every student is in exactly one of the lists."""
 
     found: dict[str, int] = field(default_factory=dict)
     """The number of the roster's row, by a student of the batch."""

@@ -1,4 +1,4 @@
-"""A platform's own list of people, read from whatever a platform or a spreadsheet made of it."""
+"""Reads a platform's list of people, as a platform or a spreadsheet saves it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 
 
 def read_table(path: Path) -> list[dict[str, str]]:
-    """The rows of a table by its head, without empty ones.
+    """The rows of a table as dictionaries by its headings, without empty rows.
 
     Commas, semicolons or tabs part the cells; it is in UTF-8, UTF-16 or Windows-1252. Of columns
     with one name the first is taken. Raises BatchError where there is no table.

@@ -1,4 +1,4 @@
-"""nbgrader with this project's grading in the place of a kernel; docs/nbgrader.md says how."""
+"""Lets nbgrader grade with this project instead of a kernel; see docs/nbgrader.md."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ _UNFINISHED = re.compile(r"^([ \t]*)raise NotImplementedError\b.*$", re.M)
 
 
 class BuildError(Exception):
-    """The notebooks cannot be made, or not there; the text says what to do."""
+    """The notebooks cannot be written; the text says what to do."""
 
 
 def build(

@@ -1,4 +1,4 @@
-"""The cells of a notebook that is graded here, and how each is called in the gradebook."""
+"""The cells of a notebook that is graded here, and their names in the gradebook."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading what students hand in, of which nothing but the words in its cells is believed."""
+"""Reads submitted notebooks, and trusts only the text of their cells."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class AnswerExporter(NotebookExporter):
     def from_filename(
         self, filename: str, resources: dict[str, Any] | None = None, **options: Any
     ) -> Any:
-        """The notebook in the file, made over as ``restored`` says, through the preprocessors."""
+        """The notebook in the file, restored and passed through the preprocessors."""
         sources = built_cells(resources["nbgrader"]) if resources else None
         if sources is None:
             return super().from_filename(filename, resources=resources, **options)
@@ -42,7 +42,7 @@ class AnswerExporter(NotebookExporter):
 
 
 def restored(path: Path, sources: Sequence[SourceCell]) -> Any:
-    """The notebook in a file of a student's, with all that has to be right put right.
+    """The notebook in a student's file, with everything but their answers restored.
 
     Cells keep their order and text; outputs and metadata do not come along. A cell of ``sources``
     is known by its id, the last one if there are several; it gets its metadata back and, if it is

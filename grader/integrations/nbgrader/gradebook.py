@@ -1,4 +1,4 @@
-"""What the gradebook knows of a notebook: cells that no student can have changed."""
+"""Reads a notebook's cells from the gradebook, where no student can change them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class SourceCell(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """What belongs into the cell's metadata, by nbgrader's schema 3."""
+        """The cell's metadata, by nbgrader's schema 3."""
         optional = {"points": self.points, "checksum": self.checksum}
         return {
             "schema_version": 3,

@@ -1,4 +1,4 @@
-"""Grading in the place of running: scores, verdicts and comments for nbgrader's gradebook."""
+"""Grades notebooks instead of running them: scores, verdicts and comments for nbgrader."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _WORDS = re.compile(r"[\w ,.;:?!()'\"=+/-]*")
 
 
 class ChangedNotebook(Exception):
-    """The gradebook's cells are not those that are graded; the text says what to do."""
+    """The gradebook's cells differ from the course's checks; the text says what to do."""
 
 
 def report_path(root: str | Path, names: Mapping[str, str]) -> Path:
@@ -60,7 +60,7 @@ class GradeAnswers(NbGraderPreprocessor):
     )
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
-        """Put a score and the verdicts into each grade cell, whatever it held before."""
+        """Write a score and the verdicts into each grade cell, over whatever it held."""
         names = resources["nbgrader"]
         if built_cells(names) is None:
             executed: tuple[Any, Any] = Execute(parent=self.parent)(nb, resources)

@@ -1,4 +1,4 @@
-"""The formats that a report can be written in: one a file, each found by an entry point.
+"""The formats of reports: one module for each, found by its entry point.
 
 Whoever wants another one makes a ``Format`` and registers it in a package of their own, under the
 group ``attention_grader.formats``.

@@ -1,4 +1,4 @@
-"""A page to look at, in one file."""
+"""A report as one HTML file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A report as one list of checks, which is all that most formats have room for."""
+"""A report as one list of checks, as most formats need it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Item:
     """The check's, behind its assignment's where there are several."""
 
     def lines(self) -> Iterator[str]:
-        """What there is to say about it, as plain lines that are not escaped."""
+        """Its texts as plain lines, not escaped."""
         check = self.check
         yield from reason(check).splitlines()
         if check.location is not None:

@@ -1,4 +1,4 @@
-"""What a format is, and how one is found by its name."""
+"""Formats, and how to find one by its name."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class UnknownFormat(FormatError):
 
 
 class BrokenFormat(FormatError):
-    """A format is registered, and does not work."""
+    """A format is registered but does not work."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""How many there are of each, as bars."""
+"""Draws histograms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers over steps or positions as lines."""
+"""Draws numbers over steps or positions as lines."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _LEFT, _TOP, _RIGHT, _BOTTOM = 52, 14, 12, 38
 
 
 class Line(NamedTuple):
-    """One number a step, drawn in the style of the class ``kind``."""
+    """One number for each step, drawn in the style of the class ``kind``."""
 
     values: Sequence[Any]
     kind: str
 
 
 class Level(NamedTuple):
-    """A height that is marked over the whole width."""
+    """A horizontal line over the whole width."""
 
     value: float
     label: str

@@ -1,4 +1,4 @@
-"""What the drawings share: words in them, their frame, and ticks on an axis.
+"""What the drawings share: text, frame, and ticks on an axis.
 
 Drawn with svg.py, which is pure Python without dependencies: the pages come with the base install,
 and since they style what is drawn like everything else, it is light or dark, on paper or on a
@@ -56,7 +56,7 @@ def ticks(low: float, high: float, most: int = 5) -> list[float]:
 
 
 def number(value: Any) -> str:
-    """A number in few characters; anything else as it is."""
+    """A number in few characters; anything else as text."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
     if isinstance(value, int) or value == int(value):

@@ -1,4 +1,4 @@
-"""Evidence as something to look at: what it says, pictures, and the numbers themselves."""
+"""Prepares evidence for a page: a caption, pictures, and the numbers themselves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A matrix as a picture: a row for each query, a column for each key, darker for more."""
+"""Draws a matrix: a row for each query, a column for each key, darker for more."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MIDDLE, _STRONG = 0.45, 0.6
 
 
 class Axes(NamedTuple):
-    """What the rows and the columns of a matrix are, and how the items of each are called."""
+    """What the rows and the columns of a matrix stand for, and what one of each is called."""
 
     rows: str
     columns: str
@@ -150,7 +150,7 @@ def _sums(grid: _Grid, rows: Sequence[Sequence[Any]]) -> list[svg.Element]:
 
 
 def share_of(value: Any, full: float) -> float | None:
-    """How much of the full colour ``value`` has, 0 to 1; None for what is no number."""
+    """The share of the full colour that ``value`` gets, 0 to 1; None if it is not a number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return min(1.0, abs(value) / full)

@@ -1,4 +1,4 @@
-"""What all pages share: one look, one policy of what may run, and text that stays text."""
+"""What all pages share: one style, one content security policy, and escaped text."""
 
 from __future__ import annotations
 

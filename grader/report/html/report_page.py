@@ -1,4 +1,4 @@
-"""A report as a page: the score and what to do next, then what is wrong, by its cause."""
+"""A report as a page: the score and what to do next, then the failures by cause."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ class CauseView:
 
     @property
     def heading(self) -> str:
-        """What it is called: the property that does not hold, or else what happened instead."""
+        """Its heading: the property that does not hold, or else what happened instead."""
         if self.cause.status is Status.FAILED:
             return self.cause.checks[0].title
         return self.cause.reasons[0]
 
     @property
     def messages(self) -> list[str]:
-        """What there is to say besides the heading."""
+        """The messages below the heading."""
         return [said for said in self.cause.reasons if said != self.heading]
 
     @property
     def hint(self) -> str:
-        """A question; a check's own is beside the point where it did not get to be checked."""
+        """A question; empty if the check did not get as far as its property."""
         return self.cause.hint if self.cause.status in (Status.FAILED, Status.ERROR) else ""
 
 
@@ -48,7 +48,7 @@ class ReportView:
     exhibits: list[Exhibit]
     """What they have to show all the same, such as the losses of a training."""
     crash_first: bool
-    """Whether a cause that costs more than the misconceptions is to be mended before them."""
+    """Whether a cause that costs more than the misconceptions is to be fixed before them."""
 
     @property
     def passed(self) -> int:

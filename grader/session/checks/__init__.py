@@ -1,1 +1,1 @@
-"""Checks: how suites declare them, how they are collected and run, what they come to."""
+"""Checks: declaring, collecting, running and scoring them."""

@@ -1,4 +1,4 @@
-"""Running the cases of checks: there is this one way, whoever asks for it."""
+"""Runs the cases of checks, in the one way that everything shares."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Case(msgspec.Struct, frozen=True, eq=False):
 
     @property
     def id(self) -> str:
-        """How pytest names it among all others."""
+        """Its id in pytest."""
         return self.item.nodeid
 
     @property

@@ -1,4 +1,4 @@
-"""The checks of an assignment, as pytest collects them from its suites."""
+"""Has pytest collect the checks of an assignment from its suites."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors that a suite keeps as constants, protected from what is tested.
+"""Protects the constant tensors of a suite from the code under test.
 
 A submission that writes into its inputs writes into the suite's constants too, as it would in any
 test; the checks that come after must not suffer for it.

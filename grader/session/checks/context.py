@@ -121,7 +121,7 @@ class CheckContext:
         return writes > 0 and not self._transport.inputs_closed
 
     def outcome_of(self, error: BaseException | None) -> Outcome:
-        """What became of a check that ``error`` ended, fit to be told to a student."""
+        """The outcome of a check that ``error`` ended, fit to be shown to a student."""
         outcome = outcome_of(error, self.submission)
         if self.process is None or self.submission is None or not self.process.sees_hidden:
             return outcome
@@ -138,7 +138,7 @@ class CheckContext:
 
     @property
     def is_stub(self) -> bool:
-        """Whether nobody has filled in anything of the submission."""
+        """Whether the submission is an untouched stub."""
         return (
             self.process is not None and self.assignment.exports.keys() <= self.process.stubs.keys()
         )
@@ -150,12 +150,12 @@ class CheckContext:
         return not (outcome.is_repeated and self.process.is_stateless)
 
     def renew(self) -> None:
-        """Let what comes next have a fresh worker, if what came before could have changed it."""
+        """Use a fresh worker from here on, if earlier calls could have changed this one."""
         if self.process is None or not self.process.is_stateless:
             self.discard()
 
     def begin_hidden(self) -> None:
-        """Let hidden checks begin, in a worker of their own."""
+        """Begin the hidden checks, in a new worker."""
         if self.process is not None:
             self.process.begin_hidden()
 
@@ -177,7 +177,7 @@ class CheckContext:
 
     @contextlib.contextmanager
     def on_the_side(self) -> Iterator[None]:
-        """Time that the checks do not lose; raises OutOfTime where it is too much."""
+        """A block whose time does not count for the checks; raises OutOfTime if it is too long."""
         if self.process is None:
             yield
         else:
@@ -185,12 +185,12 @@ class CheckContext:
                 yield
 
     def discard(self) -> None:
-        """Let the next check have a fresh worker."""
+        """Use a fresh worker for the next check."""
         if self.process is not None:
             self.process.discard()
 
     def take_evidence(self) -> list[Evidence]:
-        """What the check of the moment has to show; it is forgotten here."""
+        """The evidence of the current check, which is then forgotten."""
         evidence, self._transport.curves = self._transport.curves, []
         return evidence
 

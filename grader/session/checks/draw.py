@@ -38,14 +38,14 @@ class Draw:
         return torch.randint(low, high, shape, generator=self._generator)
 
     def permutation(self, length: int) -> torch.Tensor:
-        """The numbers 0 to ``length - 1`` in an order that is not the usual one."""
+        """The numbers 0 to ``length - 1`` in an order other than ascending."""
         while True:
             order = torch.randperm(length, generator=self._generator)
             if length < 2 or not torch.equal(order, torch.arange(length)):
                 return order
 
     def mask(self, *shape: int, allowed: float = 0.6) -> torch.Tensor:
-        """A bool mask (..., T, S) that allows about that share, at least one key a query.
+        """A bool mask (..., T, S) that allows about this share, at least one key for each query.
 
         With two keys or more no query is allowed them all, and with two queries or more every key
         is allowed for one, as far as that can be drawn.
@@ -73,7 +73,7 @@ class Draw:
 
 
 class ReplayedDraw(Draw):
-    """Gives whoever asks in the same order the same tensors: drawn once, copied afterwards."""
+    """Gives the same tensors to calls in the same order: drawn once, copied afterwards."""
 
     def __init__(self, seed: int, name: str) -> None:
         super().__init__(seed, name)

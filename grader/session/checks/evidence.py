@@ -1,4 +1,4 @@
-"""Counterexamples a student may see: their results beside the expected ones, on public inputs."""
+"""Counterexamples for students: their results beside the expected ones, on public inputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of one check: from the exception that ended it to words for the student."""
+"""The outcome of one check: from the exception that ended it to words for the student."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Outcome(msgspec.Struct, kw_only=True):
 
     @property
     def is_wrong(self) -> bool:
-        """Whether what the student's code does was looked at, and is not right."""
+        """Whether the student's result was examined and is wrong."""
         return not self.unusable and self.status in (Status.FAILED, Status.ERROR)
 
     @property
@@ -107,7 +107,7 @@ class Outcome(msgspec.Struct, kw_only=True):
 
 
 def outcome_of(error: BaseException | None, submission: Submission | None) -> Outcome:
-    """Classify what ended a check. Raises GraderFault for what is not the student's doing."""
+    """Classify what ended a check. Raises GraderFault if the student's code is not to blame."""
     match error:
         case None:
             return Outcome(status=Status.PASSED)
@@ -174,7 +174,7 @@ def outcome_of(error: BaseException | None, submission: Submission | None) -> Ou
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether there was no memory left on this side."""
+    """Whether the session itself ran out of memory."""
     return isinstance(error, MemoryError) or (
         type(error) is RuntimeError and "can't allocate memory" in str(error)
     )

@@ -1,4 +1,4 @@
-"""Which inputs a gradient comes back to, as numbers that can be looked at."""
+"""Which inputs a gradient reaches, as a matrix."""
 
 from __future__ import annotations
 

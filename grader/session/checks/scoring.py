@@ -1,4 +1,4 @@
-"""From what the checks did to the checks of a report: points, words, causes.
+"""Turns outcomes into the checks of a report: points, words, causes.
 
 The list of expected checks decides: a check that did not report is ``not-run`` and earns nothing.
 """
@@ -45,7 +45,7 @@ def score(
     diagnoses: Sequence[Diagnosis] = (),
     idle: Mapping[str, Work] = {},
 ) -> list[CheckResult]:
-    """One result a check, from the simplest family to the deepest.
+    """One result for each check, from the simplest family to the deepest.
 
     ``exhibits`` illustrate failures. Of what one of ``diagnoses`` explains its first check
     stands for all. What passes without any work of the exports that are ``idle`` earns nothing.
@@ -70,7 +70,7 @@ def score(
 
 
 def idle_words(idle: Mapping[str, Work]) -> str:
-    """What a report says first of the exports that do no work."""
+    """The first message of a report about exports that do no work."""
     told = {
         Work.NOTHING: "None is returned by {}: hand the result back with return; what is printed "
         "is not returned.",

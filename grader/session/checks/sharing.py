@@ -1,4 +1,4 @@
-"""Checks that several suites share: a class of them, of which each suite says what is its own."""
+"""Checks that several suites share: a class, of which each suite has a subclass."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grader.session.checks.declaring import Check, Sizes, check, declared_check,
 
 
 class Difference(NamedTuple):
-    """What a suite says otherwise of a shared check."""
+    """How a suite's version of a shared check differs."""
 
     changes: Mapping[str, Any]
     cases: tuple[str, Mapping[str, Any]] | None
@@ -61,7 +61,7 @@ def own(
     family: str | None = None,
     cases: tuple[str, Mapping[str, Any]] | None = None,
 ) -> Difference:
-    """What a suite says of a shared check, where that differs from what ``check`` said.
+    """Declare how a suite's version of a shared check differs from its ``check``.
 
     ``cases`` parametrises it: the names of arguments as ``pytest.mark.parametrize`` takes them, and
     the values by the id of the case.

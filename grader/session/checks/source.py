@@ -1,4 +1,4 @@
-"""Checks on trusted source, thousands of times in one process and without a worker."""
+"""Runs checks on trusted source, thousands of times in one process, without a worker."""
 
 from __future__ import annotations
 

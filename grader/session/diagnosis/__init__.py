@@ -1,1 +1,1 @@
-"""What lies behind failed checks: a misconception, and what it explains; or no work at all."""
+"""What explains failed checks: a misconception, or code that computes nothing."""
