@@ -27,14 +27,16 @@ from grader.workers.starting import Workers, start_workers
 _Key: TypeAlias = tuple[Path, str, Path | None]
 
 
-class Gradings:
+class PlainGradings:
     """Whatever the suites of a run grade, each assignment's in a context of its own.
 
     The student is the given submission; without one it is the file beside a public suite, and the
     reference for a hidden one.
     """
 
-    def __init__(self, submission: Path | None, seed: int) -> None:
+    def __init__(self, submission: Path | None, seed: int, *, reports: bool) -> None:
+        """``reports`` says whether :meth:`report` is going to be called."""
+        self._reports = reports
         self._submission = submission
         self._seed = seed
         self._courses: dict[Path, Course] = {}
@@ -62,7 +64,9 @@ class Gradings:
             if path is not None:
                 job = self._job(key, public_only=suites.hidden is None)
                 context = self._context(key)
-                self._gradings[key] = Grading(Common(assignment, suites), job, context)
+                self._gradings[key] = Grading(
+                    Common(assignment, suites), job, context, diagnoses=self._reports
+                )
 
     def run(self, item: pytest.Function, run: Run) -> dict[str, Any]:
         """Run one check by ``run``; what became of it, as plain data."""

@@ -66,7 +66,9 @@ class Grading:
         on_progress: OnProgress = lambda _: None,
         *,
         message: str = "",
+        diagnoses: bool = True,
     ) -> None:
+        """``diagnoses`` says whether anybody is going to ask which misconception there is."""
         self._common = common
         self._assignment = common.assignment
         self._suites = common.suites
@@ -74,6 +76,7 @@ class Grading:
         self._context = context
         self._on_progress = on_progress
         self._message = message
+        self._diagnoses = diagnoses
         self._started_at, self._started = datetime.now(UTC), time.monotonic()
         self._idle: dict[str, Work] = {}
         self._exhibits: list[Exhibit] = []
@@ -204,7 +207,7 @@ class Grading:
         with context.on_the_side(), contextlib.suppress(*_NOT_SHOWN):
             for exhibit in collect_exhibits(context, self._common.demonstrations):
                 self._exhibits.append(exhibit)
-            if self._suites.hidden is not None:
+            if self._diagnoses and self._suites.hidden is not None:
                 self._observed = observed(context, self._common.faults)
         context.take_called()  # those were not asked for by the check that comes next
 

@@ -20,7 +20,7 @@ from grader.session.checks.declaring import declared_check
 if TYPE_CHECKING:
     from grader.session.checks.context import CheckContext
     from grader.session.checks.draw import Draw
-    from grader.session.plain import Gradings
+    from grader.session.plain import PlainGradings
     from grader.session.student.proxy import Student
 
 CONTEXT: pytest.StashKey[CheckContext] = pytest.StashKey()
@@ -65,21 +65,28 @@ class PlainRun:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self._gradings: Gradings | None = None
+        self._gradings: PlainGradings | None = None
         self._reports: list[pytest.TestReport] = []
 
     @property
-    def gradings(self) -> Gradings:
+    def gradings(self) -> PlainGradings:
         """What is being graded, made when the first check asks for it."""
         if self._gradings is None:
-            from grader.session.plain import Gradings
+            from grader.session.plain import PlainGradings
 
             option: Callable[[str], Any] = self._config.getoption
             submission = option("--submission")
             if submission is not None:
                 submission = Path(self._config.invocation_params.dir, submission)
-            self._gradings = Gradings(submission, option("--grader-seed"))
+            self._gradings = PlainGradings(
+                submission, option("--grader-seed"), reports=self._is_reported
+            )
         return self._gradings
+
+    @property
+    def _is_reported(self) -> bool:
+        """Whether pytest-json-report writes a document of this run."""
+        return bool(getattr(self._config.option, "json_report", False))
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         checks = [item for item in session.items if _is_check(item)]
@@ -127,7 +134,7 @@ class PlainRun:
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
         """Diagnose, if anybody is going to read it, while fixtures can still be made."""
-        if self._gradings is not None and getattr(self._config.option, "json_report", False):
+        if self._gradings is not None and self._is_reported:
             self._gradings.report()
 
     @pytest.hookimpl(optionalhook=True)
