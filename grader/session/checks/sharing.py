@@ -30,8 +30,6 @@ class Difference(NamedTuple):
         copy.__dict__ |= shared.__dict__
         copy.__kwdefaults__ = shared.__kwdefaults__
         copy.__qualname__, copy.__doc__ = shared.__qualname__, shared.__doc__
-        if not self.changes and self.cases is None:
-            return shared
         declared = declared_check(shared)
         assert isinstance(declared, Check)
         check(**(declared._asdict() | dict(self.changes)))(copy)
@@ -47,9 +45,6 @@ class Difference(NamedTuple):
             names, list(values.values()), ids=list(values)
         )(copy)
         return marked
-
-
-_NONE = Difference({}, None)
 
 
 def own(
@@ -90,9 +85,13 @@ class SharedChecks:
         differences = dict(written.get("differences", {}))
         checks: dict[str, Any] = {}
         for name in _inherited(cls):
-            difference = differences.pop(name.removeprefix("test_"), _NONE)
-            shared = getattr(cls, name)
-            checks[name] = difference and difference.of(shared)
+            shared, id = getattr(cls, name), name.removeprefix("test_")
+            if id not in differences:
+                checks[name] = shared
+            elif (difference := differences.pop(id)) is None:
+                checks[name] = None
+            else:
+                checks[name] = difference.of(shared)
         if differences:
             id = next(iter(differences))
             raise ValueError(f"{cls.__name__} differs in {id}, which is no check it inherits")
