@@ -14,6 +14,7 @@ from support_dropout import (
     assert_survivors_scaled,
     twice_the_identity,
 )
+from support_functions import assert_items_independent
 from support_weights import AXES, assert_mask_obeyed, assert_normalised_over_keys, assert_scaled
 
 from grader.suite import (
@@ -662,19 +663,8 @@ def test_inputs_untouched(student, draw, mode):
     hint="Change one item. May another item's output move?",
 )
 def test_items_are_independent(student, draw):
-    attention = evaluating(student)
-    query, key, value = inputs(draw, 3, H)
-    before = attention(query, key, value)
-    words = "Changing one item of the batch, or one head, moves the output of another."
-    for place in ((1, slice(None)), (slice(None), 2)):
-        others = torch.ones(3, H, dtype=torch.bool)
-        others[place] = False
-        changed = [tensor.clone() for tensor in (query, key, value)]
-        for tensor in changed:
-            tensor[place] = draw.normal(*tensor[place].shape)
-        after = attention(*changed)
-        assert_shape(after, [("B", 3), ("H", H), ("T", T), ("Dv", DV)], "output")
-        assert_close(after[others], before[others], "output", message=words)
+    places = ((1, slice(None)), (slice(None), 2))
+    assert_items_independent(evaluating(student), inputs(draw, 3, H), draw, places)
 
 
 @check(
