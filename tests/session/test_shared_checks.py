@@ -59,7 +59,7 @@ class TestScale(Linear):
 
 
 def grade(tmp_path: Path, code: str, *options: str) -> dict:
-    course = make_course(tmp_path, tests_hidden_test_scale_py=SUITE)
+    course = make_course(tmp_path / "Ada's course", tests_hidden_test_scale_py=SUITE)
     (course / "tests/hidden/support_linear.py").write_text(SHARED)
     (tmp_path / "scale.py").write_text(code)
     arguments = ["run", str(tmp_path / "scale.py"), "--course", str(course), "--format", "json"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import shlex
 import sys
 import types
 from collections.abc import Iterable, Iterator
@@ -88,7 +89,7 @@ def collected(assignment: Assignment, *, public_only: bool = False) -> Iterator[
         suites.append(hidden)
     arguments = [*map(str, suites), f"--rootdir={suites[0].parent.parent.parent}"]
     if hidden is not None:
-        arguments.append(f"-opythonpath={hidden.parent}")
+        arguments.append(f"-opythonpath={shlex.quote(str(hidden.parent))}")
     printed = io.StringIO()
     with contextlib.ExitStack() as pytest_is_open:
         with _quiet(printed):
