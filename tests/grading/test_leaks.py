@@ -14,7 +14,7 @@ import pytest
 from grader.report.files import encode
 from grader.report.model import Status, Visibility
 from grader.session.checks.outcomes import UNTOLD
-from grader.session.student.lifecycle import MOST_ERRORS
+from grader.session.student.noted import MOST_ERRORS
 
 from .conftest import ROOT, SEED, SUBMISSIONS, copy_course, job
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from grader.execution import families
-from grader.execution.families import CALLABLES, OPERATORS, Job
+from grader.execution.families import CALLABLES, OPERATORS, Computation
 
 from .walking import built_in, definitions, operators
 
@@ -23,6 +23,9 @@ CANDIDATES = {
 
 def version(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split(".")[:2])
+
+
+UNKNOWN = families.FamilyMember("", Computation(1))
 
 
 @pytest.mark.parametrize("walk", CANDIDATES.values(), ids=CANDIDATES)
@@ -70,11 +73,11 @@ def test_nothing_is_decided_twice():
 
 
 ENTRIES = {
-    "torch.nn.functional.scaled_dot_product_attention": Job.ATTENTION,
-    "torch.nn.MultiheadAttention": Job.MULTI_HEAD,
-    "torch.nn.functional.multi_head_attention_forward": Job.MULTI_HEAD,
-    "torch.nn.TransformerEncoderLayer": Job.BLOCK,
-    "torch.nn.Transformer": Job.BLOCK,
+    "torch.nn.functional.scaled_dot_product_attention": Computation.ATTENTION,
+    "torch.nn.MultiheadAttention": Computation.MULTI_HEAD,
+    "torch.nn.functional.multi_head_attention_forward": Computation.MULTI_HEAD,
+    "torch.nn.TransformerEncoderLayer": Computation.BLOCK,
+    "torch.nn.Transformer": Computation.BLOCK,
 }
 
 
@@ -83,7 +86,9 @@ def test_an_entry_stands_for_what_does_its_job_or_more(entry, job):
     forbidden = {
         name
         for name in families.names()
-        if families.forbidding(families.member(name) or families.Member("", Job(1)), [entry])
+        if families.forbidding(
+            families.member(name) or families.FamilyMember("", Computation(1)), [entry]
+        )
     }
     expected = [families.operator(name) for name in OPERATORS]
     expected += [families.function(place) for place in CALLABLES if "." not in place.name]
