@@ -53,10 +53,12 @@ def main() -> int:
     comparing = commands.add_parser("compare", help="compare two records")
     comparing.add_argument("before", type=Path)
     comparing.add_argument("after", type=Path)
+    comparing.add_argument("--but", nargs="*", default=[], help="keys that only one of them has")
     comparing.add_argument("--noise", type=Path, help="a second record of what `before` is of")
     chosen = parser.parse_args()
     if chosen.command == "record":
         return record(chosen.folder, chosen.only)
+    OF_THE_MOMENT.update(chosen.but)
     return compare(chosen.before, chosen.after, chosen.noise)
 
 

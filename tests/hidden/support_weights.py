@@ -26,7 +26,7 @@ def assert_mask_obeyed(weights, allowed, name="weights"):
         raise CheckFailure("Keys that the mask allows get no weight.")
 
 
-def assert_scaled(ratios, width, heads=1):
+def assert_scaled(ratios, width, heads):
     """Two keys, whose scores differ by the ``width`` of a head, have weights in the right ratio.
 
     ``ratios`` are the logarithms of what these are.
@@ -36,13 +36,16 @@ def assert_scaled(ratios, width, heads=1):
         return
     # Where two of these are one number, the later one counts.
     known = {
-        width / math.sqrt(heads): "They are what the root of the number of heads gives.",
-        width / math.sqrt(heads * width): "They are what the root of the whole width C gives.",
         float(width): "They are what they would be without any scale.",
         1.0: "They are what dividing by the width itself gives, without the root.",
         width * wanted: "They are what multiplying by the root gives.",
         width / math.sqrt(2): "They are what the root of the number of keys gives.",
     }
+    if heads > 1:
+        known = {
+            width / math.sqrt(heads): "They are what the root of the number of heads gives.",
+            width / math.sqrt(heads * width): "They are what the root of the whole width C gives.",
+        } | known
     ratio = float(ratios.flatten()[0])
     words = next((text for value, text in known.items() if abs(ratio - value) < 1e-2), "")
     raise CheckFailure(

@@ -3,10 +3,11 @@
 Every size is distinct, so that no axis can stand in for another: B 2, H 6, T 5, S 8, D 7, Dv 9.
 """
 
+import math
+
 import pytest
 import torch
 from support_functions import assert_items_independent
-from support_weights import AXES, assert_mask_obeyed, assert_normalised_over_keys, assert_scaled
 
 from grader.suite import (
     BFLOAT16,
@@ -22,10 +23,13 @@ from grader.suite import (
     assert_started,
     assert_unchanged,
     check,
+    measured,
+    normalised_axis,
     probe,
 )
 
 B, H, T, S, D, DV = 2, 6, 5, 8, 7, 9
+AXES = ("batch", "heads", "queries", "keys")
 LEADING = {"no batch": (), "a batch": (B,), "batch and heads": (B, H)}
 
 
@@ -113,7 +117,10 @@ def test_rows_sum_to_one(student, draw, leading):
 @pytest.mark.parametrize("leading", LEADING.values(), ids=LEADING)
 def test_normalised_over_the_keys(student, draw, leading):
     _, weights = student.scaled_dot_product_attention(*inputs(draw, *leading))
-    assert_normalised_over_keys(weights)
+    assert_finite(weights, "weights")
+    other = normalised_axis(weights, AXES)
+    if other is not None:
+        raise CheckFailure(f"Your weights sum to 1 over {other}, not over the keys.")
 
 
 @check(
@@ -128,8 +135,20 @@ def test_ratio_of_two_keys(student, width):
     key = torch.stack([torch.ones(width), torch.zeros(width)])
     _, weights = student.scaled_dot_product_attention(query, key, torch.eye(2))
     assert_finite(weights, "weights")
-    ratio = weights.flatten()[0].log() - weights.flatten()[1].log()
-    assert_scaled(ratio, width)
+    ratio = float(weights.flatten()[0].log() - weights.flatten()[1].log())
+    if abs(ratio - math.sqrt(width)) <= 1e-3 * width:
+        return
+    known = {
+        float(width): "They are what they would be without any scale.",
+        1.0: "They are what dividing by the width itself gives, without the root.",
+        width * math.sqrt(width): "They are what multiplying by the root gives.",
+        width / math.sqrt(2): "They are what the root of the number of keys gives.",
+    }
+    words = next((text for value, text in known.items() if abs(ratio - value) < 1e-2), "")
+    raise CheckFailure(
+        f"Two keys whose scores differ by D get weights in the wrong ratio. {words}".strip(),
+        measured("log ratio {:.4f}, expected {:.4f}", ratio, math.sqrt(width)),
+    )
 
 
 # -- values ----------------------------------------------------------------------------------------
@@ -224,7 +243,12 @@ def test_mask_meaning(student, draw, kind):
     _, weights = student.scaled_dot_product_attention(*inputs(draw, B), mask=mask)
     assert_finite(weights, "weights")
     assert_shape(weights, [("B", B), ("T", T), ("S", S)], "weights")
-    assert_mask_obeyed(weights, allowed)
+    if bool((weights[allowed] < 1e-12).all()) and bool((weights[~allowed] > 0).any()):
+        raise CheckFailure("Your mask is inverted: the blocked keys get the weight.")
+    if float(weights[~allowed].abs().max()) > 1e-6:
+        raise CheckFailure("Keys that the mask blocks still get weight.")
+    if bool((weights[allowed] <= 0).any()):
+        raise CheckFailure("Keys that the mask allows get no weight.")
 
 
 @check(
