@@ -4,8 +4,6 @@ Random numbers come from `draw.normal` and `draw.mask` alone, which are replayed
 refuse a call only the kind of error is observed: everybody's words are their own.
 """
 
-import functools
-
 import torch
 from support_cached_mha import decode, module, random_weights, read, run, step
 
@@ -31,20 +29,19 @@ class Setting:
     """One module with random weights, and tokens for it."""
 
     def __init__(self, student, draw, sizes, *, weights=None, **options):
-        self.batch, self.heads, self.width = sizes["batch"], sizes["heads"], sizes["width"]
+        self.batch, self.heads, width = sizes["batch"], sizes["heads"], sizes["width"]
+        self.full = self.heads * width
         self.queries, self.keys = sizes["queries"], sizes["keys"]
-        self.full = self.heads * self.width
         self.draw, self.student = draw, student
         self.weights = random_weights(draw, self.full) if weights is None else weights
         self.options = options
         self.attention = self.another()
-        self.query, self.key_value = self.tokens(self.queries), self.tokens(self.keys)
-        self.mask = (self.queries, self.keys)
-        """The shape of a mask for cross-attention, the same for every sequence and head."""
+        self.query = self.tokens(self.queries)
+        self.key_value = self.tokens(self.keys)
 
     def another(self, **options):
         sizes = {"embed_dim": self.full, "num_heads": self.heads}
-        return module(self.student, self.weights, **sizes, **self.options | options)
+        return module(self.student, self.weights, **sizes, **self.options, **options)
 
     def tokens(self, length):
         return self.draw.normal(self.batch, length, self.full)
@@ -57,109 +54,81 @@ class Setting:
         valid[:, 0], valid[0, 1], valid[1, 1], valid[1, 3] = True, False, True, False
         return valid
 
-    def self_attention(self, **options):
-        return run(self.attention, self.query, **options)
-
-    def cross_attention(self, **options):
-        return run(self.attention, self.query, self.key_value, **options)
+    def run(self, *tokens, **options):
+        return {"output": run(self.attention, *tokens, **options)}
 
     def decode(self, x, chunks, **options):
         return decode(self.attention, x, chunks, **options)
-
-    def steps(self, chunks=CHUNKS, **options):
-        """Outputs and caches of new tokens that come in chunks."""
-        return self.decode(self.tokens(LENGTH), chunks, **options)
-
-    def error(self, *tokens, **options):
-        return kind_of_error(self.attention, *tokens, **options)
-
-
-def kind_of_error(call, *arguments, **options):
-    """0: none, 1: what stands for wrong sizes, 2: TypeError, 3: another one."""
-    kind = 0
-    try:
-        call(*arguments, **options)
-    except (ValueError, AssertionError):
-        kind = 1
-    except TypeError:
-        kind = 2
-    except CALLS_ERRORS:
-        kind = 3
-    return torch.tensor(kind)
-
-
-def about(*sizes, **options):
-    """Declares a probe that looks at one ``Setting``; ``options`` are its module's."""
-
-    def declare(look):
-        @probe(*sizes)
-        @functools.wraps(look)
-        def looks(student, draw, **sizes):
-            return look(Setting(student, draw, sizes, **options))
-
-        return looks
-
-    return declare
 
 
 # -- one pass --------------------------------------------------------------------------------------
 
 
-@about(*SIZES)
-def probe_self(setting):
-    return {"output": setting.self_attention()}
+@probe(*SIZES)
+def probe_self(student, draw, **sizes):
+    setting = Setting(student, draw, sizes)
+    return setting.run(setting.query)
 
 
-@about(*SIZES)
-def probe_cross(setting):
-    return {"output": setting.cross_attention()}
+@probe(*SIZES)
+def probe_cross(student, draw, **sizes):
+    setting = Setting(student, draw, sizes)
+    return setting.run(setting.query, setting.key_value)
 
 
-@about(*SIZES)
-def probe_causal(setting):
-    return {"output": setting.self_attention(causal=True)}
+@probe(*SIZES)
+def probe_causal(student, draw, **sizes):
+    setting = Setting(student, draw, sizes)
+    return setting.run(setting.query, causal=True)
 
 
-@about(*SIZES)
-def probe_masks(setting):
-    batch, heads, found = setting.batch, setting.heads, {}
+@probe(*SIZES)
+def probe_masks(student, draw, **sizes):
+    setting = Setting(student, draw, sizes)
+    batch, heads, shape = setting.batch, setting.heads, (setting.queries, setting.keys)
+    found = {}
     for name, front in (("two", ()), ("batch", (batch, 1)), ("heads", (batch, heads))):
-        mask = setting.draw.mask(*front, *setting.mask)
+        mask = draw.mask(*front, *shape)
         mask[..., 0, 0], mask[..., 0, 1] = False, True
-        found[name] = setting.cross_attention(attention_mask=mask)
+        found[name] = run(setting.attention, setting.query, setting.key_value, attention_mask=mask)
     return found
 
 
-@about(*SIZES)
-def probe_masks_of_sequences(setting):
-    mask = setting.draw.mask(setting.batch, *setting.mask)
-    return {"output": setting.cross_attention(attention_mask=mask)}
+@probe(*SIZES)
+def probe_masks_of_sequences(student, draw, **sizes):
+    setting = Setting(student, draw, sizes)
+    mask = draw.mask(setting.batch, setting.queries, setting.keys)
+    return setting.run(setting.query, setting.key_value, attention_mask=mask)
 
 
-@about(*AS_MANY_HEADS)
-def probe_masks_of_as_many_sequences(setting):
-    mask = setting.draw.mask(setting.batch, *setting.mask)
-    return {"output": setting.cross_attention(attention_mask=mask)}
+@probe(*AS_MANY_HEADS)
+def probe_masks_of_as_many_sequences(student, draw, **sizes):
+    setting = Setting(student, draw, sizes)
+    mask = draw.mask(setting.batch, setting.queries, setting.keys)
+    return setting.run(setting.query, setting.key_value, attention_mask=mask)
 
 
-@about(*SIZES)
-def probe_key_padding(setting):
-    valid = setting.draw.mask(setting.batch, setting.keys)
-    return {"output": setting.cross_attention(key_padding_mask=valid)}
+@probe(*SIZES)
+def probe_key_padding(student, draw, **sizes):
+    setting = Setting(student, draw, sizes)
+    valid = draw.mask(setting.batch, setting.keys)
+    return setting.run(setting.query, setting.key_value, key_padding_mask=valid)
 
 
-@about(*SIZES)
-def probe_key_padding_of_self(setting):
-    valid = setting.draw.mask(setting.batch, setting.queries)
-    mask = setting.draw.mask(setting.queries, setting.queries) | valid[0]
+@probe(*SIZES)
+def probe_key_padding_of_self(student, draw, **sizes):
+    setting = Setting(student, draw, sizes)
+    valid = draw.mask(setting.batch, setting.queries)
+    mask = draw.mask(setting.queries, setting.queries) | valid[0]
     mask = mask.expand(setting.batch, *mask.shape) | valid[:, None]
-    return {"output": setting.self_attention(key_padding_mask=valid, attention_mask=mask)}
+    return setting.run(setting.query, key_padding_mask=valid, attention_mask=mask)
 
 
-@about(*SIZES)
-def probe_query_padding(setting):
-    attention = setting.another(output_bias=setting.draw.normal(setting.full))
-    valid = setting.draw.mask(setting.batch, setting.queries)
+@probe(*SIZES)
+def probe_query_padding(student, draw, **sizes):
+    setting = Setting(student, draw, sizes)
+    attention = setting.another(output_bias=draw.normal(setting.full))
+    valid = draw.mask(setting.batch, setting.queries)
     output = run(attention, setting.query, query_padding_mask=valid)
     # Not everybody has a bias, so that only what is zero can be compared.
     return {"zero": output == 0, "difference": output[:, 1:2] - output[:, :1] * valid[0, 0]}
@@ -175,94 +144,113 @@ def probe_low_scores(student, draw, score, **sizes):
     setting.query[..., 0] = score
     setting.key_value[..., 0] = 1.0
     # One key each, whose weight is 1 however coarse numbers are down there.
-    mask = torch.eye(*setting.mask, dtype=torch.bool)
-    return {"output": setting.cross_attention(attention_mask=mask)}
+    mask = torch.eye(setting.queries, setting.keys, dtype=torch.bool)
+    return setting.run(setting.query, setting.key_value, attention_mask=mask)
 
 
-@about(*SIZES)
-def probe_large_scores(setting):
-    return {"output": run(setting.attention, setting.query * 9, setting.key_value * 9)}
+@probe(*SIZES)
+def probe_large_scores(student, draw, **sizes):
+    setting = Setting(student, draw, sizes)
+    return setting.run(setting.query * 9, setting.key_value * 9)
 
 
 # -- positions -------------------------------------------------------------------------------------
 
 
-@about(*SIZES)
-def probe_causal_offsets(setting):
+@probe(*SIZES)
+def probe_causal_offsets(student, draw, **sizes):
+    setting = Setting(student, draw, sizes)
     offsets = {"query_position_offset": 3, "key_position_offset": 2}
-    return {"output": setting.cross_attention(causal=True, **offsets)}
+    return setting.run(setting.query, setting.key_value, causal=True, **offsets)
 
 
-@about(*SIZES)
-def probe_causal_offset_of_self(setting):
-    return {"output": setting.self_attention(causal=True, key_position_offset=2)}
+@probe(*SIZES)
+def probe_causal_offset_of_self(student, draw, **sizes):
+    setting = Setting(student, draw, sizes)
+    return setting.run(setting.query, causal=True, key_position_offset=2)
 
 
-@about(*SIZES, use_rope=True)
-def probe_rope(setting):
-    return {"output": setting.self_attention()}
+@probe(*SIZES)
+def probe_rope(student, draw, **sizes):
+    setting = Setting(student, draw, sizes, use_rope=True)
+    return setting.run(setting.query)
 
 
-@about(*SIZES, use_rope=True)
-def probe_rope_offsets(setting):
+@probe(*SIZES)
+def probe_rope_offsets(student, draw, **sizes):
+    setting = Setting(student, draw, sizes, use_rope=True)
+    attention, query, key_value = setting.attention, setting.query, setting.key_value
     return {
-        "queries": setting.cross_attention(query_position_offset=5),
-        "keys": setting.cross_attention(key_position_offset=7),
-        "self": setting.self_attention(key_position_offset=4),
-        "both": setting.self_attention(query_position_offset=2, key_position_offset=6),
+        "queries": run(attention, query, key_value, query_position_offset=5),
+        "keys": run(attention, query, key_value, key_position_offset=7),
+        "self": run(attention, query, key_position_offset=4),
+        "both": run(attention, query, query_position_offset=2, key_position_offset=6),
     }
 
 
 # -- cache -----------------------------------------------------------------------------------------
 
 
-@about(*SIZES)
-def probe_prompt(setting):
+@probe(*SIZES)
+def probe_prompt(student, draw, **sizes):
+    setting = Setting(student, draw, sizes)
     output, cache = step(setting.attention, setting.query, causal=True)
     held = read(cache)._asdict()
     return {"output": output} | held | {"length": torch.tensor(held["length"])}
 
 
-@about(*SIZES)
-def probe_steps(setting):
-    output, caches = setting.steps()
+@probe(*SIZES)
+def probe_steps(student, draw, **sizes):
+    setting = Setting(student, draw, sizes)
+    output, caches = setting.decode(setting.tokens(LENGTH), CHUNKS)
     held = read(caches[-1])
     return {"output": output, "key": held.key, "length": torch.tensor(held.length)}
 
 
-@about(*SIZES)
-def probe_steps_without_causal(setting):
-    return {"output": setting.steps([3, 1, 2], causal=False)[0]}
+@probe(*SIZES)
+def probe_steps_without_causal(student, draw, **sizes):
+    setting = Setting(student, draw, sizes)
+    output, _ = setting.decode(setting.tokens(LENGTH), [3, 1, 2], causal=False)
+    return {"output": output}
 
 
-@about(*SIZES, use_rope=True)
-def probe_steps_with_rope(setting):
-    return {"output": setting.steps()[0]}
+@probe(*SIZES)
+def probe_steps_with_rope(student, draw, **sizes):
+    setting = Setting(student, draw, sizes, use_rope=True)
+    output, _ = setting.decode(setting.tokens(LENGTH), CHUNKS)
+    return {"output": output}
 
 
-@about(*SIZES)
-def probe_steps_with_padding(setting):
-    output, caches = setting.steps(valid=setting.ragged())
+@probe(*SIZES)
+def probe_steps_with_padding(student, draw, **sizes):
+    setting = Setting(student, draw, sizes)
+    x, valid = setting.tokens(LENGTH), setting.ragged()
+    output, caches = setting.decode(x, CHUNKS, valid=valid)
     held = read(caches[-1])
     after, _ = setting.decode(setting.tokens(1), [1], cache=caches[-1])
     length = torch.tensor(held.length)
     return {"output": output, "after": after, "mask": held.key_padding_mask, "length": length}
 
 
-@about(*SIZES, use_rope=True)
-def probe_steps_with_padding_and_rope(setting):
-    return {"output": setting.steps(valid=setting.ragged())[0]}
+@probe(*SIZES)
+def probe_steps_with_padding_and_rope(student, draw, **sizes):
+    setting = Setting(student, draw, sizes, use_rope=True)
+    output, _ = setting.decode(setting.tokens(LENGTH), CHUNKS, valid=setting.ragged())
+    return {"output": output}
 
 
-@about(*SIZES)
-def probe_steps_with_a_mask(setting):
-    mask = setting.draw.mask(LENGTH, LENGTH)
+@probe(*SIZES)
+def probe_steps_with_a_mask(student, draw, **sizes):
+    setting = Setting(student, draw, sizes)
+    mask = draw.mask(LENGTH, LENGTH)
     mask[:, 0] = True
-    return {"output": setting.steps(mask=mask)[0]}
+    output, _ = setting.decode(setting.tokens(LENGTH), CHUNKS, mask=mask)
+    return {"output": output}
 
 
-@about(*SIZES)
-def probe_two_continuations(setting):
+@probe(*SIZES)
+def probe_two_continuations(student, draw, **sizes):
+    setting = Setting(student, draw, sizes)
     _, (old,) = setting.decode(setting.tokens(3), [3])
     one, longer = setting.decode(setting.tokens(1), [1], cache=old)
     two, _ = setting.decode(setting.tokens(2), [2], cache=old)
@@ -271,23 +259,39 @@ def probe_two_continuations(setting):
     return {"one": one, "two": two, "three": three, "length": length}
 
 
-@about(*SIZES)
-def probe_two_prompts(setting):
+@probe(*SIZES)
+def probe_two_prompts(student, draw, **sizes):
+    setting = Setting(student, draw, sizes)
     setting.decode(setting.tokens(3), [2, 1])
     output, _ = setting.decode(setting.tokens(3), [2, 1])
-    return {"second": output, "output": setting.self_attention(causal=True)}
+    return {"second": output} | setting.run(setting.query, causal=True)
 
 
-@about(*SIZES)
-def probe_cache_made_by_hand(setting):
-    shape = (setting.batch, setting.heads, 4, setting.width)
-    given = {"key": setting.draw.normal(*shape), "value": setting.draw.normal(*shape)}
-    cache = setting.student.KVCache(**given, key_padding_mask=setting.draw.mask(setting.batch, 4))
+@probe(*SIZES)
+def probe_cache_made_by_hand(student, draw, **sizes):
+    setting = Setting(student, draw, sizes)
+    shape = (setting.batch, setting.heads, 4, sizes["width"])
+    given = {"key": draw.normal(*shape), "value": draw.normal(*shape)}
+    cache = student.KVCache(**given, key_padding_mask=draw.mask(setting.batch, 4))
     output, _ = setting.decode(setting.tokens(2), [2], cache=cache)
     return {"output": output, "length": torch.tensor(read(cache).length)}
 
 
 # -- what is refused -------------------------------------------------------------------------------
+
+
+def kind_of_error(call, *arguments, **options):
+    """0: none, 1: what stands for wrong sizes, 2: TypeError, 3: another one."""
+    kind = 0
+    try:
+        call(*arguments, **options)
+    except (ValueError, AssertionError):
+        kind = 1
+    except TypeError:
+        kind = 2
+    except CALLS_ERRORS:
+        kind = 3
+    return torch.tensor(kind)
 
 
 @probe(*SIZES)
@@ -308,21 +312,23 @@ def probe_sizes_refused(student, draw, **sizes):
     }
 
 
-@about(*SIZES)
-def probe_tokens_refused(setting):
-    query, key_value = setting.query, setting.key_value
+@probe(*SIZES)
+def probe_tokens_refused(student, draw, **sizes):
+    setting = Setting(student, draw, sizes)
+    attention, query, key_value = setting.attention, setting.query, setting.key_value
     return {
-        "none": setting.error(query[:, :0].contiguous()),
-        "rank": setting.error(query[0].contiguous()),
-        "width": setting.error(query, key_value[..., 1:].contiguous()),
-        "batch": setting.error(query, key_value[:1].contiguous()),
+        "none": kind_of_error(attention, query[:, :0].contiguous()),
+        "rank": kind_of_error(attention, query[0].contiguous()),
+        "width": kind_of_error(attention, query, key_value[..., 1:].contiguous()),
+        "batch": kind_of_error(attention, query, key_value[:1].contiguous()),
     }
 
 
-@about(*SIZES)
-def probe_masks_refused(setting):
-    batch, heads, (queries, keys) = setting.batch, setting.heads, setting.mask
-    tokens = setting.query, setting.key_value
+@probe(*SIZES)
+def probe_masks_refused(student, draw, **sizes):
+    setting = Setting(student, draw, sizes)
+    batch, heads = setting.batch, setting.heads
+    queries, keys = setting.queries, setting.keys
     names = {
         "attention_mask": ((queries, keys), [(1, keys), (1, queries, keys), (batch, heads, 1, 1)]),
         "key_padding_mask": ((batch, keys), [(1, keys), (batch, queries)]),
@@ -331,15 +337,22 @@ def probe_masks_refused(setting):
     found = {}
     for name, (right, wrong) in names.items():
         for number, shape in enumerate(wrong):
-            found[f"{name}/{number}"] = setting.error(*tokens, **{name: setting.ones(*shape)})
-        mask = setting.ones(*right).to(torch.uint8)
-        found[f"{name}/dtype"] = setting.error(*tokens, **{name: mask})
+            mask = {name: setting.ones(*shape)}
+            found[f"{name}/{number}"] = kind_of_error(
+                setting.attention, setting.query, setting.key_value, **mask
+            )
+        mask = {name: setting.ones(*right).to(torch.uint8)}
+        found[f"{name}/dtype"] = kind_of_error(
+            setting.attention, setting.query, setting.key_value, **mask
+        )
     return found
 
 
-@about(*SIZES)
-def probe_queries_without_keys(setting):
-    batch, queries, query = setting.batch, setting.queries, setting.query
+@probe(*SIZES)
+def probe_queries_without_keys(student, draw, **sizes):
+    setting = Setting(student, draw, sizes)
+    batch, queries = setting.batch, setting.queries
+    attention, query = setting.attention, setting.query
     one = setting.ones(batch, setting.heads, queries, queries)
     one[1, 1, 2] = False
     all_heads = setting.ones(batch, setting.heads, queries, queries)
@@ -348,55 +361,62 @@ def probe_queries_without_keys(setting):
     valid[1, 0] = False
     masks = {"key_padding_mask": valid, "query_padding_mask": valid, "causal": True}
     return {
-        "one": setting.error(query, attention_mask=one),
-        "all": setting.error(query, attention_mask=all_heads),
-        "padding": setting.error(query, key_padding_mask=valid, causal=True),
-        "excused": setting.error(query, **masks),
-        "offsets": setting.error(query, setting.key_value, causal=True, key_position_offset=1),
+        "one": kind_of_error(attention, query, attention_mask=one),
+        "all": kind_of_error(attention, query, attention_mask=all_heads),
+        "padding": kind_of_error(attention, query, key_padding_mask=valid, causal=True),
+        "excused": kind_of_error(attention, query, **masks),
+        "offsets": kind_of_error(attention, query, setting.key_value, causal=True)
+        if queries == 1
+        else kind_of_error(attention, query, setting.key_value, causal=True, key_position_offset=1),
     }
 
 
-@about(*SIZES)
-def probe_offsets_refused(setting):
+@probe(*SIZES)
+def probe_offsets_refused(student, draw, **sizes):
+    setting = Setting(student, draw, sizes)
     tokens = setting.query, setting.key_value
     return {
-        "query": setting.error(*tokens, query_position_offset=-1),
-        "key": setting.error(*tokens, key_position_offset=-1),
-        "self": setting.error(setting.query, key_position_offset=-1),
+        "query": kind_of_error(setting.attention, *tokens, query_position_offset=-1),
+        "key": kind_of_error(setting.attention, *tokens, key_position_offset=-1),
+        "self": kind_of_error(setting.attention, setting.query, key_position_offset=-1),
     }
 
 
-@about(*SIZES, dropout=0.5)
-def probe_caches_refused(setting):
+@probe(*SIZES)
+def probe_caches_refused(student, draw, **sizes):
+    setting = Setting(student, draw, sizes, dropout=0.5)
     attention, x = setting.attention, setting.tokens(2)
     _, cache = step(attention, setting.query, causal=True)
-    plain = setting.another(dropout=0.0).train()
-    return {
-        "unused": setting.error(x, cache=cache),
-        "cross": setting.error(x, setting.key_value, use_cache=True),
-        "itself": setting.error(x, x, use_cache=True),
-        "training": kind_of_error(attention.train(), x, use_cache=True),
-        "no dropout": kind_of_error(plain, x, use_cache=True),
+    found = {
+        "unused": kind_of_error(attention, x, cache=cache),
+        "cross": kind_of_error(attention, x, setting.key_value, use_cache=True),
+        "itself": kind_of_error(attention, x, x, use_cache=True),
     }
+    found["training"] = kind_of_error(attention.train(), x, use_cache=True)
+    plain = module(
+        student, setting.weights, embed_dim=setting.full, num_heads=setting.heads
+    ).train()
+    return found | {"no dropout": kind_of_error(plain, x, use_cache=True)}
 
 
-@about(*SIZES)
-def probe_cached_offsets_refused(setting):
-    x, length = setting.tokens(2), setting.queries
-    _, cache = step(setting.attention, setting.query, causal=True)
+@probe(*SIZES)
+def probe_cached_offsets_refused(student, draw, **sizes):
+    setting = Setting(student, draw, sizes)
+    attention, x, length = setting.attention, setting.tokens(2), setting.queries
+    _, cache = step(attention, setting.query, causal=True)
     options = {"cache": cache, "use_cache": True}
     return {
-        "early": setting.error(x, query_position_offset=0, **options),
-        "right": setting.error(x, query_position_offset=length, **options),
-        "late": setting.error(x, query_position_offset=length + 1, **options),
-        "key": setting.error(x, key_position_offset=length, **options),
-        "prompt": setting.error(x, query_position_offset=1, use_cache=True),
+        "early": kind_of_error(attention, x, query_position_offset=0, **options),
+        "right": kind_of_error(attention, x, query_position_offset=length, **options),
+        "late": kind_of_error(attention, x, query_position_offset=length + 1, **options),
+        "key": kind_of_error(attention, x, key_position_offset=length, **options),
+        "prompt": kind_of_error(attention, x, query_position_offset=1, use_cache=True),
     }
 
 
-@about(*SIZES)
-def probe_foreign_caches_refused(setting):
-    student, draw, width = setting.student, setting.draw, setting.width
+@probe(*SIZES)
+def probe_foreign_caches_refused(student, draw, **sizes):
+    setting, width = Setting(student, draw, sizes), sizes["width"]
     x, found = setting.tokens(2), {}
     for name, batch, heads, columns in (
         ("batch", 1, setting.heads, width),
@@ -406,7 +426,7 @@ def probe_foreign_caches_refused(setting):
         full = heads * columns
         other = module(student, random_weights(draw, full), embed_dim=full, num_heads=heads)
         _, cache = step(other, draw.normal(batch, 3, full), causal=True)
-        found[name] = setting.error(x, cache=cache, use_cache=True)
+        found[name] = kind_of_error(setting.attention, x, cache=cache, use_cache=True)
     return found
 
 
@@ -454,13 +474,14 @@ def probe_dropout(student, draw, **sizes):
     }
 
 
-@about(*SIZES, use_rope=True)
-def probe_gradients(setting):
+@probe(*SIZES)
+def probe_gradients(student, draw, **sizes):
+    setting = Setting(student, draw, sizes, use_rope=True)
     leaves = [tensor.requires_grad_() for tensor in (setting.query, setting.key_value)]
     output = run(setting.attention, *leaves)
     if not output.requires_grad:
         return {}
-    total = (output * setting.draw.normal(*output.shape)).sum()
+    total = (output * draw.normal(*output.shape)).sum()
     found = torch.autograd.grad(total, leaves, allow_unused=True)
     named = zip(("query", "key_value"), found, strict=True)
     return {name: gradient for name, gradient in named if gradient is not None}
@@ -472,6 +493,7 @@ def probe_dtypes(student, draw, **sizes):
     for dtype in (torch.float64, torch.bfloat16):
         for rope in (False, True):
             setting = Setting(student, draw, sizes, dtype=dtype, use_rope=rope)
+            kind = torch.tensor(0.0)
             try:
                 output = run(setting.attention, setting.query.to(dtype), causal=True)
             except CALLS_ERRORS:
@@ -483,33 +505,35 @@ def probe_dtypes(student, draw, **sizes):
     return found
 
 
-@about(*SIZES)
-def probe_inputs_afterwards(setting):
-    mask = setting.draw.mask(*setting.mask)
+@probe(*SIZES)
+def probe_inputs_afterwards(student, draw, **sizes):
+    setting = Setting(student, draw, sizes)
+    mask = draw.mask(setting.queries, setting.keys)
     named = {
         "query": setting.query,
         "key_value": setting.key_value,
         "attention_mask": mask,
         "key_padding_mask": setting.ones(setting.batch, setting.keys),
-        "query_padding_mask": setting.draw.mask(setting.batch, setting.queries),
+        "query_padding_mask": draw.mask(setting.batch, setting.queries),
     }
     masks = {name: tensor for name, tensor in named.items() if name.endswith("mask")}
-    setting.cross_attention(**masks)
+    run(setting.attention, setting.query, setting.key_value, **masks)
     return named
 
 
-@about(*SIZES)
-def probe_not_contiguous(setting):
-    key_value = setting.draw.normal(setting.keys, setting.batch, setting.full).transpose(0, 1)
-    query = setting.draw.normal(setting.batch, setting.full, setting.queries).transpose(1, 2)
-    return {"output": run(setting.attention, query, key_value)}
+@probe(*SIZES)
+def probe_not_contiguous(student, draw, **sizes):
+    setting = Setting(student, draw, sizes)
+    key_value = draw.normal(setting.keys, setting.batch, setting.full).transpose(0, 1)
+    query = draw.normal(setting.batch, setting.full, setting.queries).transpose(1, 2)
+    return setting.run(query, key_value)
 
 
 @probe({"heads": 1, "width": 4, "queries": 1}, {"heads": 2, "width": 2, "queries": 3})
 def probe_axes_of_size_one(student, draw, heads, width, queries):
     sizes = {"batch": 1, "heads": heads, "width": width, "queries": queries, "keys": 1}
     setting = Setting(student, draw, sizes)
-    return {"output": setting.cross_attention()}
+    return setting.run(setting.query, setting.key_value)
 
 
 __all__ = [name for name in dir() if name.startswith("probe_")]

@@ -6,98 +6,41 @@ questions, to which the answer does not depend on how heads, masks or scales are
 what was loaded is what ``forward`` uses; if not, that is said, and no check blames the mathematics.
 """
 
-from typing import NamedTuple
-
 import torch
 
 from grader.suite import CheckFailure, assert_shape
 
 NAMES = ("W_q", "W_k", "W_v", "W_o")
-RANKS = {
-    "(T, S)": lambda batch, heads: (),
-    "(B, T, S)": lambda batch, heads: (batch,),
-    "(B, 1, T, S)": lambda batch, heads: (batch, 1),
-    "(B, H, T, S)": lambda batch, heads: (batch, heads),
-}
-"""The axes of a mask before its last two."""
 
 
-class Inputs(NamedTuple):
-    """What is passed to ``forward``."""
-
-    query: torch.Tensor
-    key: torch.Tensor
-    value: torch.Tensor
+def random_weights(draw, width):
+    """Weights that keep the variance of what they project."""
+    return {name: draw.normal(width, width, std=width**-0.5) for name in NAMES}
 
 
-class Setting(NamedTuple):
-    """A module of one size, how it is made, and what is passed to it."""
+def identity_weights(width):
+    """Every projection the identity."""
+    return {name: torch.eye(width) for name in NAMES}
 
-    batch: int
-    heads: int
-    queries: int
-    keys: int
-    head_width: int
 
-    @property
-    def width(self):
-        return self.heads * self.head_width
+def build(module, weights, *, heads, dropout=None):
+    """The student's or the reference's module with ``weights``, in evaluation; biases are zero."""
+    made = load(module, weights, heads, dropout)
+    if not _holds(made, weights):
+        _question_the_loader(module, weights["W_q"].shape[0], heads)
+    return made.eval()
 
-    def weights(self, draw):
-        """Random weights that keep the variance of what they project."""
-        width = self.width
-        return {name: draw.normal(width, width, std=width**-0.5) for name in NAMES}
 
-    def identity(self):
-        """Every projection the identity."""
-        return {name: torch.eye(self.width) for name in NAMES}
-
-    def showing(self, draw):
-        """Random scores; what is mixed are the values themselves, and nothing is done to it."""
-        random = self.weights(draw)
-        return self.identity() | {"W_q": random["W_q"], "W_k": random["W_k"]}
-
-    def inputs(self, draw, dtype=torch.float32):
-        lengths = (self.queries, self.keys, self.keys)
-        return Inputs(*(draw.normal(self.batch, n, self.width, dtype=dtype) for n in lengths))
-
-    def mask(self, draw, rank):
-        """A random mask with one of the ``RANKS``; every query has a key."""
-        return draw.mask(*RANKS[rank](self.batch, self.heads), self.queries, self.keys)
-
-    def build(self, module, weights, **options):
-        """The student's or the reference's module, in evaluation, its loader looked at."""
-        made = self.load(module, weights, **options)
-        if not _holds(made, weights):
-            _question_the_loader(self, module)
-        return made.eval()
-
-    def loaded(self, module, draw, **options):
-        """The student's module with random weights, in evaluation.
-
-        For what holds whatever the weights are, so that a wrong loader costs nothing.
-        """
-        return self.load(module, self.weights(draw), **options).eval()
-
-    def load(self, module, weights, **options):
-        """A module with ``weights``, in training, and nothing asked; biases are zero."""
-        made = module.MultiHeadAttention(embed_dim=self.width, num_heads=self.heads, **options)
-        made.load_weights(
-            {f"{name}.weight": weight for name, weight in weights.items()}
-            | {f"{name}.bias": torch.zeros(self.width) for name in weights}
-        )
-        return made
-
-    def assert_shapes(self, output, shares):
-        self.assert_shape_of_output(output)
-        self.assert_shape_of_weights(shares)
-
-    def assert_shape_of_output(self, output):
-        assert_shape(output, {"B": self.batch, "T": self.queries, "C": self.width}, "output")
-
-    def assert_shape_of_weights(self, shares):
-        sizes = {"B": self.batch, "H": self.heads, "T": self.queries, "S": self.keys}
-        assert_shape(shares, sizes, "weights")
+def load(module, weights, heads, dropout=None):
+    """As ``build``, but in training, and asking nothing."""
+    options = {} if dropout is None else {"dropout": dropout}
+    width = weights["W_q"].shape[0]
+    made = module.MultiHeadAttention(embed_dim=width, num_heads=heads, **options)
+    made.load_weights(
+        {f"{name}.weight": weight for name, weight in weights.items()}
+        | {f"{name}.bias": torch.zeros(width) for name in weights}
+    )
+    return made
 
 
 def _holds(made, weights):
@@ -112,22 +55,19 @@ def _holds(made, weights):
     return True
 
 
-def _question_the_loader(setting, module):
+def _question_the_loader(module, width, heads):
     """Raises CheckFailure if ``load_weights`` and ``forward`` do not mean the same."""
-    width = setting.width
     generator = torch.Generator().manual_seed(width)
 
     def normal(*shape):
         return torch.randn(shape, generator=generator)
 
     weights = {name: normal(width, width) * width**-0.5 for name in NAMES}
-    _require_separate(setting.load(module, weights))
+    _require_separate(load(module, weights, heads))
 
     # With one query and one key the weight is 1: nothing but W_v and W_o is left.
     value = normal(1, 1, width)
-    output, _ = setting.load(module, weights).eval()(
-        normal(1, 1, width), normal(1, 1, width), value
-    )
+    output, _ = load(module, weights, heads).eval()(normal(1, 1, width), normal(1, 1, width), value)
     assert_shape(output, {"B": 1, "T": 1, "C": width}, "output")
     expected = value @ weights["W_v"].T @ weights["W_o"].T
     if not torch.allclose(output, expected, rtol=1e-3, atol=1e-4):
@@ -138,9 +78,8 @@ def _question_the_loader(setting, module):
         )
 
     # With one head and one query the logarithms of the weights are the scores, up to their scale.
-    one_head = setting._replace(heads=1, head_width=width)
     query, keys = normal(1, 1, width), normal(1, 5, width)
-    _, shares = one_head.load(module, weights).eval()(query, keys, keys)
+    _, shares = load(module, weights, 1).eval()(query, keys, keys)
     assert_shape(shares, {"B": 1, "H": 1, "T": 1, "S": 5}, "weights")
     if not bool((shares > 0).all()):
         return

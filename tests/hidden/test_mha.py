@@ -4,6 +4,8 @@ Every size is distinct: B 2, H 3, T 5, S 8, D 7, C 21; masks are tried with B = 
 compared with loaded weights only, and a loader that is wrong is found first (support_mha).
 """
 
+import math
+
 import pytest
 import torch
 from support_dropout import (
@@ -13,11 +15,7 @@ from support_dropout import (
     assert_survivors_scaled,
     twice_the_identity,
 )
-from support_mha import NAMES, RANKS, Setting
-
-# The grader finds probes among the names of this module.
-from support_mha_probes import *  # noqa: F403
-from support_weights import AXES, assert_mask_obeyed, assert_normalised_over_keys, assert_scaled
+from support_mha import NAMES, build, identity_weights, load, random_weights
 
 from grader.suite import (
     CheckFailure,
@@ -33,31 +31,55 @@ from grader.suite import (
     assert_unchanged,
     check,
     gradients,
+    measured,
+    normalised_axis,
+    probe,
     tolerance,
 )
 
-MAIN = Setting(batch=2, heads=3, queries=5, keys=8, head_width=7)
-B, H, T, S, D = MAIN
-C = MAIN.width
-MORE_QUERIES = MAIN._replace(queries=S, keys=T)
+B, H, T, S, D = 2, 3, 5, 8, 7
+C = H * D
+AXES = ("batch", "heads", "queries", "keys")
+SHAPES = {"output": {"B": B, "T": T, "C": C}, "weights": {"B": B, "H": H, "T": T, "S": S}}
+RANKS = {
+    "(T, S)": lambda batch, heads, t, s: (t, s),
+    "(B, T, S)": lambda batch, heads, t, s: (batch, t, s),
+    "(B, 1, T, S)": lambda batch, heads, t, s: (batch, 1, t, s),
+    "(B, H, T, S)": lambda batch, heads, t, s: (batch, heads, t, s),
+}
 PLAIN_RANKS = ["(T, S)", "(B, H, T, S)"]
 """Where another thing than the rank is looked at, so that a mistake in lifting costs no more."""
 
+
 BATCHES = pytest.mark.parametrize(
-    "setting",
-    [MAIN, MAIN._replace(batch=H)],
-    ids=["another-B-than-H", "as-many-items-as-heads"],
+    "batch", [B, H], ids=["another-B-than-H", "as-many-items-as-heads"]
 )
 
 
-def assert_equals_reference(student, reference, draw, setting=MAIN, *, inputs=None, rank=None):
+def inputs(draw, batch=B, queries=T, keys=S, width=C, dtype=torch.float32):
+    """Query, key and value."""
+    return (
+        draw.normal(batch, queries, width, dtype=dtype),
+        draw.normal(batch, keys, width, dtype=dtype),
+        draw.normal(batch, keys, width, dtype=dtype),
+    )
+
+
+def loaded(student, draw, heads=H, width=C, **options):
+    """The student's module with random weights, in evaluation.
+
+    For what holds whatever the weights are, so that a wrong loader costs nothing.
+    """
+    return load(student, random_weights(draw, width), heads, **options).eval()
+
+
+def assert_equals_reference(student, reference, draw, arguments, heads=H, mask=None):
     """With the same random weights, output and weights are the reference's."""
-    options = {} if rank is None else {"mask": setting.mask(draw, rank)}
-    inputs = setting.inputs(draw) if inputs is None else inputs
-    weights = setting.weights(draw)
+    weights = random_weights(draw, arguments[0].shape[-1])
+    options = {} if mask is None else {"mask": mask}
     # First, lest a module that writes into its inputs spoil the expected result.
-    wanted_output, wanted_shares = setting.build(reference, weights)(*inputs, **options)
-    output, shares = setting.build(student, weights)(*inputs, **options)
+    wanted_output, wanted_shares = build(reference, weights, heads=heads)(*arguments, **options)
+    output, shares = build(student, weights, heads=heads)(*arguments, **options)
     assert_close(shares, wanted_shares, "weights")
     assert_close(output, wanted_output, "output")
 
@@ -73,12 +95,12 @@ def assert_equals_reference(student, reference, draw, setting=MAIN, *, inputs=No
     shows="two items, two heads, three queries and four keys",
 )
 def test_each_projection_has_its_effect(student, draw):
-    inputs, weights = MAIN.inputs(draw), MAIN.weights(draw)
-    output, shares = MAIN.build(student, weights)(*inputs)
+    arguments, weights = inputs(draw), random_weights(draw, C)
+    output, shares = build(student, weights, heads=H)(*arguments)
     uniform = torch.full_like(shares, 1 / S)
     for name in NAMES:
         without = weights | {name: torch.zeros(C, C)}
-        changed, changed_shares = MAIN.build(student, without)(*inputs)
+        changed, changed_shares = build(student, without, heads=H)(*arguments)
         if name in ("W_q", "W_k"):
             words = f"With {name} at zero all scores are equal, so every weight has to be 1 / S."
             assert_close(changed_shares, uniform, "weights", message=words)
@@ -107,7 +129,8 @@ def test_parameters_are_registered(student, draw):
             "or is kept where the module does not find it (a list, a dict, a plain tensor).",
             f"{count} numbers; four matrices have {4 * C * C}",
         )
-    made.eval()(*MAIN.inputs(draw))
+    arguments = inputs(draw)
+    made.eval()(*arguments)
     made.to(torch.float32)  # reads the student's parameters again
     if [name for name, _ in made.named_parameters(remove_duplicate=False)] != [n for n, _ in every]:
         raise CheckFailure("Your module makes parameters when it is called; make them once.")
@@ -120,12 +143,12 @@ def test_parameters_are_registered(student, draw):
     hint="Which layer does no input pass through, or is cut off behind?",
 )
 def test_parameters_are_trained(student, reference, draw):
-    inputs, weights = MAIN.inputs(draw), MAIN.weights(draw)
+    arguments, weights = inputs(draw), random_weights(draw, C)
     cotangent = draw.normal(B, T, C)
-    made, wanted = (MAIN.build(module, weights) for module in (student, reference))
+    made, wanted = (build(module, weights, heads=H) for module in (student, reference))
     for module in (wanted, made):
-        output, _ = module(*inputs)
-        MAIN.assert_shape_of_output(output)
+        output, _ = module(*arguments)
+        assert_shape(output, SHAPES["output"], "output")
         if not output.requires_grad:
             raise CheckFailure("No gradient can flow back from your output to the parameters.")
         (output * cotangent).sum().backward()
@@ -175,12 +198,13 @@ def test_width_that_does_not_divide(student, sizes):
 @pytest.mark.parametrize("queries_keys", [(T, S), (S, T), (T, T)], ids=str)
 def test_shapes(student, draw, queries_keys, train):
     queries, keys = queries_keys
-    setting = MAIN._replace(queries=queries, keys=keys)
-    output, shares = setting.loaded(student, draw).train(train)(*setting.inputs(draw))
+    made = loaded(student, draw).train(train)
+    output, shares = made(*inputs(draw, queries=queries, keys=keys))
     shape, four = (B, queries, C), (B, H, queries, keys)
     if tuple(output.shape) == four and tuple(shares.shape) == shape:
         raise CheckFailure("Output and weights are swapped: the output comes first.")
-    setting.assert_shapes(output, shares)
+    assert_shape(output, [("B", B), ("T", queries), ("C", C)], "output")
+    assert_shape(shares, [("B", B), ("H", H), ("T", queries), ("S", keys)], "weights")
 
 
 @check(
@@ -195,9 +219,12 @@ def test_shapes(student, draw, queries_keys, train):
     ids=["one-item", "one-head", "one-query", "one-key", "one-feature", "all-one"],
 )
 def test_axes_of_size_one(student, draw, sizes):
-    setting = Setting(*sizes)
-    inputs = setting.inputs(draw)
-    setting.assert_shapes(*setting.loaded(student, draw)(*inputs))
+    batch, heads, queries, keys, head_width = sizes
+    arguments = inputs(draw, batch, queries, keys, heads * head_width)
+    made = loaded(student, draw, heads=heads, width=heads * head_width)
+    output, shares = made(*arguments)
+    assert_shape(output, [("B", batch), ("T", queries), ("C", heads * head_width)], "output")
+    assert_shape(shares, [("B", batch), ("H", heads), ("T", queries), ("S", keys)], "weights")
 
 
 # -- weights ---------------------------------------------------------------------------------------
@@ -211,7 +238,7 @@ def test_axes_of_size_one(student, draw, sizes):
     shows="two items, two heads, three queries and four keys",
 )
 def test_rows_sum_to_one(student, draw):
-    _, shares = MAIN.loaded(student, draw)(*MAIN.inputs(draw))
+    _, shares = loaded(student, draw)(*inputs(draw))
     assert_rows_sum_to_one(shares, AXES)
 
 
@@ -223,8 +250,11 @@ def test_rows_sum_to_one(student, draw):
     shows="two items, two heads, three queries and four keys",
 )
 def test_normalised_over_the_keys(student, draw):
-    _, shares = MAIN.loaded(student, draw)(*MAIN.inputs(draw))
-    assert_normalised_over_keys(shares)
+    _, shares = loaded(student, draw)(*inputs(draw))
+    assert_finite(shares, "weights")
+    other = normalised_axis(shares, AXES)
+    if other is not None:
+        raise CheckFailure(f"Your weights sum to 1 over {other}, not over the keys.")
 
 
 @check(
@@ -236,15 +266,30 @@ def test_normalised_over_the_keys(student, draw):
 @pytest.mark.parametrize("sizes", [(3, 7), (5, 3), (2, 11), (1, 6)], ids=str)
 def test_ratio_of_two_keys(student, sizes):
     heads, head_width = sizes
-    setting = Setting(1, heads, 1, 2, head_width)
-    query, key = torch.ones(1, 1, setting.width), torch.zeros(1, 2, setting.width)
+    width = heads * head_width
+    query, key = torch.ones(1, 1, width), torch.zeros(1, 2, width)
     key[:, 0] = 1.0
-    _, shares = setting.build(student, setting.identity())(query, key, key)
-    setting.assert_shape_of_weights(shares)
+    _, shares = build(student, identity_weights(width), heads=heads)(query, key, key)
+    assert_shape(shares, {"B": 1, "H": heads, "T": 1, "S": 2}, "weights")
     shares = shares.detach()
     assert_finite(shares, "weights")
-    ratio = shares[0, 0, 0, 0].log() - shares[0, 0, 0, 1].log()
-    assert_scaled(ratio, head_width, heads)
+    ratio = float(shares[0, 0, 0, 0].log() - shares[0, 0, 0, 1].log())
+    wanted = math.sqrt(head_width)
+    if abs(ratio - wanted) <= 1e-3 * head_width:
+        return
+    known = {
+        head_width / math.sqrt(width): "They are what the root of the whole width C gives.",
+        float(head_width): "They are what they would be without any scale.",
+        1.0: "They are what dividing by the width itself gives, without the root.",
+        head_width / math.sqrt(heads): "They are what the root of the number of heads gives.",
+        head_width * wanted: "They are what multiplying by the root gives.",
+        head_width / math.sqrt(2): "They are what the root of the number of keys gives.",
+    }
+    words = next((text for value, text in known.items() if abs(ratio - value) < 1e-2), "")
+    raise CheckFailure(
+        f"Two keys whose scores differ by D get weights in the wrong ratio. {words}".strip(),
+        measured("log ratio {:.4f}, expected {:.4f}", ratio, wanted),
+    )
 
 
 # -- heads -----------------------------------------------------------------------------------------
@@ -259,13 +304,13 @@ def test_ratio_of_two_keys(student, sizes):
 )
 @pytest.mark.parametrize("name", ["W_q", "W_k"])
 def test_heads_attend_with_their_own_rows(student, draw, name):
-    inputs, weights = MAIN.inputs(draw), MAIN.weights(draw)
-    _, before = MAIN.build(student, weights)(*inputs)
-    MAIN.assert_shape_of_weights(before)
+    arguments, weights = inputs(draw), random_weights(draw, C)
+    _, before = build(student, weights, heads=H)(*arguments)
+    assert_shape(before, SHAPES["weights"], "weights")
     for head in range(H):
         changed = weights | {name: weights[name].clone()}
         changed[name][head * D : (head + 1) * D] *= -1.5
-        _, after = MAIN.build(student, changed)(*inputs)
+        _, after = build(student, changed, heads=H)(*arguments)
         moved = [bool((after - before)[:, h].abs().max() > 1e-4) for h in range(H)]
         if not moved[head]:
             raise CheckFailure("A head's weights do not depend on its own rows of the projection.")
@@ -282,10 +327,11 @@ def test_heads_attend_with_their_own_rows(student, draw, name):
 )
 def test_heads_mix_their_own_columns(student, draw):
     # Made of the student's own weights, so that nothing but splitting and merging shows here.
-    weights = MAIN.showing(draw)
-    query, key, value = MAIN.inputs(draw)
-    output, shares = MAIN.build(student, weights)(query, key, value)
-    MAIN.assert_shapes(output, shares)
+    weights = identity_weights(C) | {name: random_weights(draw, C)[name] for name in ("W_q", "W_k")}
+    query, key, value = inputs(draw)
+    output, shares = build(student, weights, heads=H)(query, key, value)
+    assert_shape(output, SHAPES["output"], "output")
+    assert_shape(shares, SHAPES["weights"], "weights")
     shares = shares.to(value.dtype)  # what dtype comes back is looked at elsewhere
     parts = [shares[:, h] @ value[:, :, h * D : (h + 1) * D] for h in range(H)]
     if bool(((output - torch.cat(parts, dim=-1)).abs() <= 1e-4).all()):
@@ -306,8 +352,8 @@ def test_heads_mix_their_own_columns(student, draw):
     hint="Are the weights averaged, or taken from one head, before they are returned?",
 )
 def test_heads_differ(student, draw):
-    _, shares = MAIN.loaded(student, draw)(*MAIN.inputs(draw))
-    MAIN.assert_shape_of_weights(shares)
+    _, shares = loaded(student, draw)(*inputs(draw))
+    assert_shape(shares, SHAPES["weights"], "weights")
     for first in range(H):
         for second in range(first):
             if bool(((shares[:, first] - shares[:, second]).abs() < 1e-4).all()):
@@ -326,7 +372,7 @@ def test_heads_differ(student, draw):
 )
 def test_values_of_self_attention(student, reference, draw):
     x = draw.normal(B, T, C)
-    assert_equals_reference(student, reference, draw, inputs=(x, x, x))
+    assert_equals_reference(student, reference, draw, (x, x, x))
 
 
 @check(
@@ -335,9 +381,10 @@ def test_values_of_self_attention(student, reference, draw):
     title="Output and weights are right where queries look at another sequence",
     hint="T and S differ here, and key and value are different tensors. Who passes through what?",
 )
-@pytest.mark.parametrize("setting", [MAIN, MORE_QUERIES], ids=["more-keys", "more-queries"])
-def test_values_of_cross_attention(student, reference, draw, setting):
-    assert_equals_reference(student, reference, draw, setting)
+@pytest.mark.parametrize("queries_keys", [(T, S), (S, T)], ids=["more-keys", "more-queries"])
+def test_values_of_cross_attention(student, reference, draw, queries_keys):
+    queries, keys = queries_keys
+    assert_equals_reference(student, reference, draw, inputs(draw, queries=queries, keys=keys))
 
 
 @check(
@@ -352,7 +399,9 @@ def test_values_of_cross_attention(student, reference, draw, setting):
     ids=["one-head", "one-feature", "one-query", "one-key"],
 )
 def test_values_of_other_sizes(student, reference, draw, sizes):
-    assert_equals_reference(student, reference, draw, Setting(*sizes))
+    batch, heads, queries, keys, head_width = sizes
+    arguments = inputs(draw, batch, queries, keys, heads * head_width)
+    assert_equals_reference(student, reference, draw, arguments, heads=heads)
 
 
 @check(
@@ -364,24 +413,25 @@ def test_values_of_other_sizes(student, reference, draw, sizes):
 )
 @pytest.mark.parametrize("rank", PLAIN_RANKS)
 def test_values_with_mask(student, reference, draw, rank):
-    assert_equals_reference(student, reference, draw, rank=rank)
+    mask = draw.mask(*RANKS[rank](B, H, T, S))
+    assert_equals_reference(student, reference, draw, inputs(draw), mask=mask)
 
 
 # -- mask ------------------------------------------------------------------------------------------
 
 
-def assert_mask_of_rank(student, draw, rank, setting):
+def check_rank(student, draw, rank, batch):
     """A blocked key leaves its share to the others in proportion, whatever the scores are."""
-    made = setting.loaded(student, draw)
-    inputs, mask = setting.inputs(draw), setting.mask(draw, rank)
-    (_, plain), (_, masked) = made(*inputs), made(*inputs, mask=mask)
-    setting.assert_shape_of_weights(masked)
+    made = loaded(student, draw)
+    arguments, mask = inputs(draw, batch), draw.mask(*RANKS[rank](batch, H, T, S))
+    (_, plain), (_, masked) = made(*arguments), made(*arguments, mask=mask)
+    assert_shape(masked, {"B": batch, "H": H, "T": T, "S": S}, "weights")
     assert_finite(masked, "weights")
 
     def shared_anew(allowed):
         return plain * allowed / (plain * allowed).sum(-1, keepdim=True)
 
-    if rank == "(B, T, S)" and setting.batch == H and _close(masked, shared_anew(mask)):
+    if rank == "(B, T, S)" and batch == H and _close(masked, shared_anew(mask)):
         raise CheckFailure("A mask for each item of the batch acts as a mask for each head.")
     words = f"A mask {rank} does not block what it has to block, or blocks more."
     in_full = mask.unsqueeze(1) if mask.dim() == 3 else mask
@@ -399,8 +449,8 @@ def _close(one, other):
     hint="Which axes does a mask of two axes lack?",
 )
 @BATCHES
-def test_mask_of_two_axes(student, draw, setting):
-    assert_mask_of_rank(student, draw, "(T, S)", setting)
+def test_mask_of_two_axes(student, draw, batch):
+    check_rank(student, draw, "(T, S)", batch)
 
 
 @check(
@@ -411,8 +461,8 @@ def test_mask_of_two_axes(student, draw, setting):
     shows="two items, two heads and a mask for each item",
 )
 @BATCHES
-def test_mask_of_three_axes(student, draw, setting):
-    assert_mask_of_rank(student, draw, "(B, T, S)", setting)
+def test_mask_of_three_axes(student, draw, batch):
+    check_rank(student, draw, "(B, T, S)", batch)
 
 
 @check(
@@ -423,8 +473,8 @@ def test_mask_of_three_axes(student, draw, setting):
 )
 @BATCHES
 @pytest.mark.parametrize("rank", ["(B, 1, T, S)", "(B, H, T, S)"])
-def test_mask_of_four_axes(student, draw, rank, setting):
-    assert_mask_of_rank(student, draw, rank, setting)
+def test_mask_of_four_axes(student, draw, rank, batch):
+    check_rank(student, draw, rank, batch)
 
 
 @check(
@@ -436,10 +486,16 @@ def test_mask_of_four_axes(student, draw, rank, setting):
 )
 def test_mask_meaning(student, draw):
     mask = draw.mask(B, H, T, S)
-    _, shares = MAIN.loaded(student, draw)(*MAIN.inputs(draw), mask=mask)
+    _, shares = loaded(student, draw)(*inputs(draw), mask=mask)
+    shares = shares.detach()
     assert_finite(shares, "weights")
-    MAIN.assert_shape_of_weights(shares)
-    assert_mask_obeyed(shares, mask)
+    assert_shape(shares, SHAPES["weights"], "weights")
+    if bool((shares[mask] < 1e-12).all()) and bool((shares[~mask] > 0).any()):
+        raise CheckFailure("Your mask is inverted: the blocked keys get the weight.")
+    if float(shares[~mask].abs().max()) > 1e-6:
+        raise CheckFailure("Keys that the mask blocks still get weight.")
+    if bool((shares[mask] <= 0).any()):
+        raise CheckFailure("Keys that the mask allows get no weight.")
     assert_rows_sum_to_one(shares, AXES)
 
 
@@ -451,8 +507,8 @@ def test_mask_meaning(student, draw):
 )
 @pytest.mark.parametrize("size", [1e2, 1e4])
 def test_blocked_keys_have_no_influence(student, draw, size):
-    made = MAIN.loaded(student, draw)
-    query, key, value = MAIN.inputs(draw)
+    made = loaded(student, draw)
+    query, key, value = inputs(draw)
     mask = draw.mask(B, T, S)
     mask[:, :, 2] = False
     mask[:, :, 3] = True
@@ -481,10 +537,9 @@ def test_blocked_keys_lose_to_low_scores(student, draw, size):
     key = torch.cat([torch.zeros(1), -size * order]).view(1, S, 1).expand(1, S, C)
     mask = torch.ones(T, S, dtype=torch.bool)
     mask[:, 0] = False
-    setting = MAIN._replace(batch=1)
-    made = setting.build(student, setting.identity())
+    made = build(student, identity_weights(C), heads=H)
     _, shares = made(torch.ones(1, T, C), key, key, mask=mask)
-    setting.assert_shape_of_weights(shares)
+    assert_shape(shares, {"B": 1, "H": H, "T": T, "S": S}, "weights")
     if bool((shares[..., 0].abs() > 1e-6).any()) or bool(shares.isnan().any()):
         raise CheckFailure("A blocked key gets weight where every allowed score is far below zero.")
 
@@ -497,12 +552,12 @@ def test_blocked_keys_lose_to_low_scores(student, draw, size):
     shows="two items, two heads, and a causal mask",
 )
 @BATCHES
-def test_no_leak_from_later_tokens(student, draw, setting):
+def test_no_leak_from_later_tokens(student, draw, batch):
     # The gradients of one output with respect to all inputs show what it depends on.
-    made = MAIN.loaded(student, draw)
-    x = draw.normal(setting.batch, S, C)
+    made = loaded(student, draw)
+    x = draw.normal(batch, S, C)
     causal = torch.ones(S, S, dtype=torch.bool).tril()
-    names = {"B": setting.batch, "T": S, "C": C}
+    names = {"B": batch, "T": S, "C": C}
 
     def call(tokens):
         return made(tokens, tokens, tokens, mask=causal)
@@ -532,13 +587,12 @@ def test_no_leak_from_later_tokens(student, draw, setting):
 @pytest.mark.parametrize("place", ["first", "last"])
 def test_query_without_keys(student, draw, rank, place):
     # With as many items as heads no mask of three axes fails for its shape alone.
-    setting = MAIN._replace(batch=H)
-    mask = setting.mask(draw, rank)
+    mask = draw.mask(*RANKS[rank](H, H, T, S))
     rows = mask.view(-1, S)
     rows[0 if place == "first" else -1] = False
-    made = MAIN.loaded(student, draw)
+    made = loaded(student, draw)
     with assert_raises(ValueError, when="a query has no allowed key"):
-        made(*setting.inputs(draw), mask=mask)
+        made(*inputs(draw, H), mask=mask)
 
 
 @check(
@@ -549,33 +603,37 @@ def test_query_without_keys(student, draw, rank, place):
 )
 @pytest.mark.parametrize("rank", PLAIN_RANKS)
 def test_key_without_queries(student, draw, rank):
-    mask = MAIN.mask(draw, rank)
+    mask = draw.mask(*RANKS[rank](B, H, T, S))
     mask[..., 4] = False
     mask[..., 5] = True
-    MAIN.loaded(student, draw)(*MAIN.inputs(draw), mask=mask)
+    loaded(student, draw)(*inputs(draw), mask=mask)
 
 
 # -- dropout ---------------------------------------------------------------------------------------
 
 # One head shows each of its weights twice, so D = 2 S here. A row of queries is as many draws as
 # the statistics need, even if batch and heads share them.
-DROP = Setting(batch=B, heads=3, queries=400, keys=6, head_width=12)
+DROP_H, DROP_S, DROP_T = 3, 6, 400
+DROP_C = DROP_H * 2 * DROP_S
 
 
 def showing(student, draw, dropout):
     """A module whose output shows, in head h's columns, the weights of head h twice."""
-    return DROP.build(student, DROP.showing(draw), dropout=dropout)
+    weights = identity_weights(DROP_C)
+    weights |= {name: random_weights(draw, DROP_C)[name] for name in ("W_q", "W_k")}
+    return build(student, weights, heads=DROP_H, dropout=dropout)
 
 
 def showing_inputs(draw):
     """Query, key, and the values for ``showing``."""
-    return DROP.inputs(draw)._replace(value=twice_the_identity(DROP.keys).repeat(B, 1, DROP.heads))
+    query, key, _ = inputs(draw, B, DROP_T, DROP_S, DROP_C)
+    return query, key, twice_the_identity(DROP_S).repeat(B, 1, DROP_H)
 
 
 def shown(output):
     """The output of ``showing`` by heads: (B, H, T, 2S)."""
-    DROP.assert_shape_of_output(output)
-    return output.unflatten(-1, (DROP.heads, DROP.head_width)).transpose(1, 2)
+    assert_shape(output, {"B": B, "T": DROP_T, "C": DROP_C}, "output")
+    return output.unflatten(-1, (DROP_H, 2 * DROP_S)).transpose(1, 2)
 
 
 @check(
@@ -585,12 +643,12 @@ def shown(output):
     hint="What tells your dropout whether the module is in training or in evaluation?",
 )
 def test_nothing_dropped_in_evaluation(student, draw):
-    inputs, weights = MAIN.inputs(draw), MAIN.weights(draw)
-    plain, plain_shares = MAIN.build(student, weights, dropout=0.0)(*inputs)
-    made = MAIN.build(student, weights, dropout=0.6)
-    made.train()(*inputs)
+    arguments, weights = inputs(draw), random_weights(draw, C)
+    plain, plain_shares = build(student, weights, heads=H, dropout=0.0)(*arguments)
+    made = build(student, weights, heads=H, dropout=0.6)
+    made.train()(*arguments)
     for _ in range(2):
-        output, shares = made.eval()(*inputs)
+        output, shares = made.eval()(*arguments)
         words = "After .eval() the result is not that of dropout=0."
         assert_close(shares, plain_shares, "weights", message=words)
         assert_close(output, plain, "output", message=words)
@@ -604,10 +662,10 @@ def test_nothing_dropped_in_evaluation(student, draw):
 )
 @pytest.mark.parametrize("rate", [0.2, 0.7])
 def test_weights_dropped_in_training(student, draw, rate):
-    inputs = showing_inputs(draw)
+    arguments = showing_inputs(draw)
     made = showing(student, draw, rate)
-    plain = shown(made.eval()(*inputs)[0])[..., : DROP.keys]
-    first, second = (shown(made.train()(*inputs)[0])[..., : DROP.keys] for _ in range(2))
+    plain = shown(made.eval()(*arguments)[0])[..., :DROP_S]
+    first, second = (shown(made.train()(*arguments)[0])[..., :DROP_S] for _ in range(2))
     assert_share_dropped(first, rate)
     assert_survivors_scaled(first, plain, rate)
     assert_dropped_one_by_one(first)
@@ -634,11 +692,11 @@ def test_dropped_where(student, draw):
 )
 @pytest.mark.parametrize("rate", [0.0, None], ids=["zero", "default"])
 def test_rate_zero(student, draw, rate):
-    inputs = MAIN.inputs(draw)
-    made = MAIN.loaded(student, draw, **({} if rate is None else {"dropout": rate}))
-    plain, _ = made.eval()(*inputs)
+    arguments = inputs(draw)
+    made = loaded(student, draw, dropout=rate)
+    plain, _ = made.eval()(*arguments)
     words = "At rate 0 the output in training is not the output in evaluation."
-    assert_close(made.train()(*inputs)[0], plain, "output", message=words)
+    assert_close(made.train()(*arguments)[0], plain, "output", message=words)
 
 
 # -- numbers ---------------------------------------------------------------------------------------
@@ -651,13 +709,13 @@ def test_rate_zero(student, draw, rate):
     hint="exp(100) is more than float32 holds. What may be subtracted from a row before exp?",
 )
 def test_large_scores(student, reference, draw):
-    query, key, value = MAIN.inputs(draw)
-    inputs, weights = (query * 20, key * 20, value), MAIN.weights(draw)
-    output, shares = MAIN.build(student, weights)(*inputs)
+    query, key, value = inputs(draw)
+    arguments, weights = (query * 20, key * 20, value), random_weights(draw, C)
+    output, shares = build(student, weights, heads=H)(*arguments)
     assert_finite(shares, "weights")
     assert_finite(output, "output")
-    exact = MAIN.build(reference, weights).to(torch.float64)
-    _, wanted = exact(*(tensor.double() for tensor in inputs))
+    exact = build(reference, weights, heads=H).to(torch.float64)
+    _, wanted = exact(*(tensor.double() for tensor in arguments))
     # At such scores the rounding of float32 itself moves a weight by up to about 1e-3.
     assert_close(shares, wanted, "weights", tol=(0.0, 2e-2))
     assert_rows_sum_to_one(shares, AXES)
@@ -671,9 +729,10 @@ def test_large_scores(student, reference, draw):
     hint="Is anything detached, converted to numbers, or computed without grad?",
 )
 def test_gradients(student, reference, draw):
-    weights = MAIN.weights(draw)
-    mine, right = (MAIN.build(module, weights) for module in (student, reference))
-    assert_same_gradients(mine, right, MAIN.inputs(draw)._asdict(), draw)
+    weights = random_weights(draw, C)
+    mine, right = (build(module, weights, heads=H) for module in (student, reference))
+    named = dict(zip(("query", "key", "value"), inputs(draw), strict=True))
+    assert_same_gradients(mine, right, named, draw)
 
 
 @check(
@@ -684,13 +743,13 @@ def test_gradients(student, reference, draw):
     hint="What is the gradient of a score that was replaced?",
 )
 def test_gradients_with_mask(student, reference, draw):
-    weights, mask = MAIN.weights(draw), draw.mask(B, 1, T, S)
+    weights, mask = random_weights(draw, C), draw.mask(B, 1, T, S)
 
     def call(module):
-        made = MAIN.build(module, weights)
+        made = build(module, weights, heads=H)
         return lambda *tensors: made(*tensors, mask=mask)
 
-    named = MAIN.inputs(draw)._asdict()
+    named = dict(zip(("query", "key", "value"), inputs(draw), strict=True))
     assert_same_gradients(call(student), call(reference), named, draw)
 
 
@@ -701,11 +760,11 @@ def test_gradients_with_mask(student, reference, draw):
     hint="Are the weights that you return still connected to the inputs?",
 )
 def test_gradients_of_weights(student, reference, draw):
-    weights = MAIN.weights(draw)
-    query, key, value = MAIN.inputs(draw)
+    weights = random_weights(draw, C)
+    query, key, value = inputs(draw)
 
     def call(module):
-        made = MAIN.build(module, weights)
+        made = build(module, weights, heads=H)
         return lambda q, k: made(q, k, value)
 
     named = {"query": query, "key": key}
@@ -724,12 +783,12 @@ def test_dtypes(student, draw, dtype, masked):
     # At the scale that nn.Linear starts with, rounded, so that both precisions begin alike; and
     # compared with the student's own float32, so that no other mistake shows here.
     weights = {name: draw.linear(C, C).bfloat16().float() for name in NAMES}
-    inputs = MAIN.inputs(draw, dtype)
+    arguments = inputs(draw, dtype=dtype)
     options = {"mask": draw.mask(B, 1, T, S)} if masked else {}
-    single, single_shares = MAIN.build(student, weights)(
-        *(tensor.float() for tensor in inputs), **options
+    single, single_shares = build(student, weights, heads=H)(
+        *(tensor.float() for tensor in arguments), **options
     )
-    output, shares = MAIN.build(student, weights).to(dtype)(*inputs, **options)
+    output, shares = build(student, weights, heads=H).to(dtype)(*arguments, **options)
     assert_dtype(output, dtype, "output")
     assert_dtype(shares, dtype, "weights")
     words = "The result is another one than for the same numbers in float32."
@@ -744,11 +803,12 @@ def test_dtypes(student, draw, dtype, masked):
     hint="Does a line name a device, or make a tensor without asking its inputs where they are?",
 )
 def test_no_device_of_its_own(student, draw):
-    made = MAIN.loaded(student, draw).to("meta")
-    output, shares = made(*(tensor.to("meta") for tensor in MAIN.inputs(draw)))
+    made = loaded(student, draw).to("meta")
+    output, shares = made(*(tensor.to("meta") for tensor in inputs(draw)))
     if output.device.type != "meta" or shares.device.type != "meta":
         raise CheckFailure("Your results are on another device than the inputs.")
-    MAIN.assert_shapes(output, shares)
+    assert_shape(output, SHAPES["output"], "output")
+    assert_shape(shares, SHAPES["weights"], "weights")
 
 
 # -- manners ---------------------------------------------------------------------------------------
@@ -762,15 +822,15 @@ def test_no_device_of_its_own(student, draw):
 )
 @pytest.mark.parametrize("rank", PLAIN_RANKS)
 def test_inputs_untouched(student, draw, rank):
-    made = MAIN.loaded(student, draw)
-    mask = MAIN.mask(draw, rank)
-    named = MAIN.inputs(draw)._asdict() | {"mask": mask}
+    made = loaded(student, draw)
+    mask = draw.mask(*RANKS[rank](B, H, T, S))
+    named = dict(zip(("query", "key", "value", "mask"), (*inputs(draw), mask), strict=True))
     before = {name: tensor.clone() for name, tensor in named.items()}
     query, key, value, mask = named.values()
     first, _ = made(query, key, value)
     made(query, key, value, mask=mask)
     assert_unchanged(before, named)
-    made(*MORE_QUERIES._replace(batch=3).inputs(draw), mask=draw.mask(S, T))
+    made(*inputs(draw, 3, S, T), mask=draw.mask(S, T))
     words = "A call with other inputs in between changes the result."
     assert_close(made(query, key, value)[0], first, "output", message=words)
 
@@ -782,21 +842,21 @@ def test_inputs_untouched(student, draw, rank):
     hint="Change one item. May another item's output move?",
 )
 @BATCHES
-def test_items_are_independent(student, draw, setting):
-    made, batch = setting.loaded(student, draw), setting.batch
-    inputs = setting.inputs(draw)
-    together, _ = made(*inputs)
+def test_items_are_independent(student, draw, batch):
+    made = loaded(student, draw)
+    arguments = inputs(draw, batch)
+    together, _ = made(*arguments)
     for item in (0, batch - 1):
 
         def only_this_item(output, item=item):
-            setting.assert_shape_of_output(output)
+            assert_shape(output, {"B": batch, "T": T, "C": C}, "output")
             return torch.zeros_like(output).index_fill_(0, torch.tensor([item]), 1.0)
 
         others = [other for other in range(batch) if other != item]
-        for gradient in gradients(made, inputs, only_this_item):
+        for gradient in gradients(made, arguments, only_this_item):
             if gradient is not None and not bool((gradient[others].abs() <= 1e-7).all()):
                 raise CheckFailure("An item's output depends on another item of the batch.")
-        alone, _ = made(*(tensor[item : item + 1] for tensor in inputs))
+        alone, _ = made(*(tensor[item : item + 1] for tensor in arguments))
         words = "An item alone gives another output than in a batch."
         assert_close(together[item : item + 1], alone, "output", message=words)
 
@@ -808,7 +868,7 @@ def test_items_are_independent(student, draw, setting):
     hint="view() wants contiguous memory; reshape() does not.",
 )
 def test_inputs_that_are_not_contiguous(student, draw):
-    made = MAIN.loaded(student, draw)
+    made = loaded(student, draw)
     query = draw.normal(T, B, C).transpose(0, 1)
     key = draw.normal(B, C, S).transpose(1, 2)
     value = draw.normal(1, S, C).expand(B, S, C)
@@ -832,3 +892,269 @@ def test_inputs_that_are_not_contiguous(student, draw):
 def test_written_by_hand(student, draw, forbidden_uses):
     assert_started(student.MultiHeadAttention, embed_dim=C, num_heads=H)
     assert_not_forbidden(forbidden_uses)
+
+
+# -- probes ----------------------------------------------------------------------------------------
+
+CROSS = (
+    {"batch": 2, "heads": 3, "queries": 4, "keys": 5, "head_width": 3},
+    {"batch": 3, "heads": 2, "queries": 5, "keys": 4, "head_width": 6},
+)
+SQUARE = (
+    {"batch": 2, "heads": 3, "queries": 4, "keys": 4, "head_width": 3},
+    {"batch": 3, "heads": 2, "queries": 5, "keys": 5, "head_width": 6},
+)
+AS_MANY_ITEMS = (
+    {"batch": 3, "heads": 3, "queries": 4, "keys": 5, "head_width": 2},
+    {"batch": 2, "heads": 2, "queries": 5, "keys": 3, "head_width": 3},
+)
+
+
+def answer(student, draw, sizes, mask=None, weights=None, times=1.0):
+    """Output and weights of one call, with random weights and inputs."""
+    width = sizes["heads"] * sizes["head_width"]
+    weights = random_weights(draw, width) if weights is None else weights
+    query, key, value = inputs(draw, sizes["batch"], sizes["queries"], sizes["keys"], width)
+    options = {} if mask is None else {"mask": mask}
+    made = load(student, weights, sizes["heads"]).eval()
+    output, shares = made(query * times, key * times, value, **options)
+    return {"output": output, "weights": shares}
+
+
+def mask_for(draw, rank, sizes):
+    axes = (sizes["batch"], sizes["heads"], sizes["queries"], sizes["keys"])
+    return draw.mask(*RANKS[rank](*axes))
+
+
+@probe(*CROSS)
+def probe_cross(student, draw, **sizes):
+    return answer(student, draw, sizes)
+
+
+@probe(*SQUARE)
+def probe_square(student, draw, **sizes):
+    return answer(student, draw, sizes)
+
+
+@probe(*SQUARE)
+def probe_self_attention(student, draw, **sizes):
+    width = sizes["heads"] * sizes["head_width"]
+    x = draw.normal(sizes["batch"], sizes["queries"], width)
+    made = load(student, random_weights(draw, width), sizes["heads"]).eval()
+    output, shares = made(x, x, x)
+    return {"output": output, "weights": shares}
+
+
+@probe(*CROSS)
+def probe_heads(student, draw, **sizes):
+    width = sizes["heads"] * sizes["head_width"]
+    return answer(student, draw, sizes, weights=identity_weights(width))
+
+
+@probe(*SQUARE)
+def probe_mask_of_two_axes(student, draw, **sizes):
+    mask = mask_for(draw, "(T, S)", sizes)
+    mask[0, 0], mask[0, 1] = False, True
+    return answer(student, draw, sizes, mask=mask)
+
+
+@probe(*AS_MANY_ITEMS)
+def probe_mask_for_each_item(student, draw, **sizes):
+    return answer(student, draw, sizes, mask=mask_for(draw, "(B, T, S)", sizes))
+
+
+@probe(*CROSS)
+def probe_mask_for_each_item_of_more_heads(student, draw, **sizes):
+    return answer(student, draw, sizes, mask=mask_for(draw, "(B, T, S)", sizes))
+
+
+@probe(*CROSS)
+def probe_mask_for_each_item_in_four_axes(student, draw, **sizes):
+    return answer(student, draw, sizes, mask=mask_for(draw, "(B, 1, T, S)", sizes))
+
+
+@probe(*CROSS)
+def probe_mask_for_each_head(student, draw, **sizes):
+    return answer(student, draw, sizes, mask=mask_for(draw, "(B, H, T, S)", sizes))
+
+
+@probe({**CROSS[0], "below": 3e2}, {**CROSS[1], "below": 1e5})
+def probe_allowed_scores_are_low(student, draw, below, **sizes):
+    width = sizes["heads"] * sizes["head_width"]
+    query = draw.normal(sizes["batch"], sizes["queries"], width).abs()
+    key = -draw.normal(sizes["batch"], sizes["keys"], width).abs() * below
+    key[:, 0] = 0.0
+    mask = mask_for(draw, "(T, S)", sizes)
+    mask[:, 0], mask[:, 1] = False, True
+    made = load(student, identity_weights(width), sizes["heads"]).eval()
+    return {"weights": made(query, key, key, mask=mask)[1]}
+
+
+@probe(*CROSS)
+def probe_large_scores(student, draw, **sizes):
+    return answer(student, draw, sizes, times=15.0)
+
+
+@probe(*CROSS)
+def probe_query_without_keys(student, draw, **sizes):
+    mask = mask_for(draw, "(B, H, T, S)", sizes)
+    mask[-1, -1, 2] = False
+    return answer(student, draw, sizes, mask=mask)
+
+
+@probe(*CROSS)
+def probe_first_query_without_keys(student, draw, **sizes):
+    mask = mask_for(draw, "(B, H, T, S)", sizes)
+    mask[0, 0, 0] = False
+    return answer(student, draw, sizes, mask=mask)
+
+
+@probe(*CROSS)
+def probe_nothing_allowed(student, draw, **sizes):
+    mask = torch.zeros(sizes["queries"], sizes["keys"], dtype=torch.bool)
+    return answer(student, draw, sizes, mask=mask)
+
+
+@probe(*CROSS)
+def probe_key_without_queries(student, draw, **sizes):
+    mask = mask_for(draw, "(T, S)", sizes)
+    mask[:, 1], mask[:, 0] = False, True
+    return answer(student, draw, sizes, mask=mask)
+
+
+@probe({"width": 10, "heads": 3}, {"width": 3, "heads": 6})
+def probe_width_that_does_not_divide(student, draw, width, heads):
+    try:
+        student.MultiHeadAttention(embed_dim=width, num_heads=heads)
+    except (ValueError, AssertionError):
+        return {"noticed": torch.tensor(True)}
+    return {"noticed": torch.tensor(False)}
+
+
+@probe(*CROSS)
+def probe_gradients(student, draw, **sizes):
+    width = sizes["heads"] * sizes["head_width"]
+    leaves = inputs(draw, sizes["batch"], sizes["queries"], sizes["keys"], width)
+    leaves = [tensor.requires_grad_() for tensor in leaves]
+    made = load(student, random_weights(draw, width), sizes["heads"]).eval()
+    found = {}
+    for name, result in zip(("output", "weights"), made(*leaves), strict=True):
+        if result.requires_grad:
+            total = (result * draw.normal(*result.shape)).sum()
+            each = torch.autograd.grad(total, leaves, allow_unused=True, retain_graph=True)
+            named = zip(("query", "key", "value"), each, strict=True)
+            found |= {f"{name}/{leaf}": grad for leaf, grad in named if grad is not None}
+    return found
+
+
+@probe(
+    {"batch": 2, "heads": 3, "queries": 4, "keys": 5, "head_width": 5},
+    {"batch": 3, "heads": 2, "queries": 5, "keys": 4, "head_width": 6},
+)
+def probe_parameters(student, draw, **sizes):
+    """How many numbers are registered, and how many of them learn, biases apart."""
+    width = sizes["heads"] * sizes["head_width"]
+    made = student.MultiHeadAttention(embed_dim=width, num_heads=sizes["heads"]).eval()
+    arguments = inputs(draw, sizes["batch"], sizes["queries"], sizes["keys"], width)
+    output, _ = made(*arguments)
+    if output.requires_grad:
+        (output * draw.normal(*output.shape)).sum().backward()
+    matrices = [p for p in made.parameters() if p.numel() > 3 * width]
+    learning = [p for p in matrices if p.grad is not None and bool((p.grad != 0).any())]
+    return {
+        "registered": torch.tensor(sum(p.numel() for p in matrices)),
+        "learning": torch.tensor(sum(p.numel() for p in learning)),
+    }
+
+
+@probe(*CROSS)
+def probe_bfloat16(student, draw, **sizes):
+    width = sizes["heads"] * sizes["head_width"]
+    made = load(student, identity_weights(width), sizes["heads"]).eval().to(torch.bfloat16)
+    arguments = inputs(draw, sizes["batch"], sizes["queries"], sizes["keys"], width, torch.bfloat16)
+    # Right answers round at different places; only the dtype is compared.
+    named = zip(("output", "weights"), made(*arguments), strict=True)
+    return {name: torch.zeros(1, dtype=tensor.dtype) for name, tensor in named}
+
+
+@probe(*CROSS)
+def probe_meta(student, draw, **sizes):
+    width = sizes["heads"] * sizes["head_width"]
+    made = load(student, identity_weights(width), sizes["heads"]).eval().to("meta")
+    arguments = inputs(draw, sizes["batch"], sizes["queries"], sizes["keys"], width)
+    output, shares = made(*(tensor.to("meta") for tensor in arguments))
+    return {"output": output, "weights": shares}
+
+
+@probe(*CROSS)
+def probe_inputs_afterwards(student, draw, **sizes):
+    width = sizes["heads"] * sizes["head_width"]
+    query, key, value = inputs(draw, sizes["batch"], sizes["queries"], sizes["keys"], width)
+    mask = mask_for(draw, "(T, S)", sizes)
+    made = load(student, identity_weights(width), sizes["heads"]).eval()
+    first, _ = made(query, key, value)
+    made(query, key, value, mask=mask)
+    afterwards = {"query": query, "key": key, "value": value, "mask": mask.clone()}
+    second, _ = made(query, key, value)
+    return {**afterwards, "again": torch.tensor(torch.equal(first, second))}
+
+
+@probe(*CROSS)
+def probe_not_contiguous(student, draw, **sizes):
+    width = sizes["heads"] * sizes["head_width"]
+    query = draw.normal(sizes["queries"], sizes["batch"], width).transpose(0, 1)
+    key = draw.normal(sizes["batch"], width, sizes["keys"]).transpose(1, 2)
+    made = load(student, random_weights(draw, width), sizes["heads"]).eval()
+    output, shares = made(query, key, key)
+    return {"output": output, "weights": shares}
+
+
+@probe(
+    {"batch": 1, "heads": 1, "queries": 1, "keys": 3, "head_width": 2},
+    {"batch": 2, "heads": 3, "queries": 1, "keys": 1, "head_width": 1},
+)
+def probe_axes_of_size_one(student, draw, **sizes):
+    return answer(student, draw, sizes)
+
+
+def look(made, draw, heads, keys):
+    """Numbers that tell how a mode treats equal weights: the same whatever is drawn.
+
+    Every weight is 1 / keys before dropout. Of what comes out: what a survivor is, the share of
+    zeros in tenths, and whether zeros come in both copies or in columns.
+    """
+    width = heads * 2 * keys
+    value = twice_the_identity(keys).repeat(1, 1, heads)
+    output, _ = made(torch.ones(1, 400, width), torch.ones(1, keys, width), value)
+    assert_shape(output, {"B": 1, "T": 400, "C": width}, "output")
+    first, second = output.detach().unflatten(-1, (heads, 2 * keys)).chunk(2, dim=-1)
+    zero = first == 0
+    alive = first[~zero] if bool(zero.any()) and not bool(zero.all()) else first.flatten()[:1]
+    # What depends on the draw is not told: survivors that differ, the share of few zeros.
+    equal = bool(((alive - alive[0]).abs() < 1e-6).all())
+    columns = bool((zero == zero[:, :1]).all())
+    few = columns and bool(zero.any()) and not bool(zero.all())
+    return {
+        "survivor": alive[0] if equal else torch.tensor(-1.0),
+        "share": torch.tensor(-1.0) if few else (zero.float().mean() * 10).round(),
+        "both": torch.tensor(torch.equal(zero, second == 0)),
+        "columns": torch.tensor(columns),
+    }
+
+
+@probe({"rate": 0.3, "heads": 2, "keys": 8}, {"rate": 0.6, "heads": 3, "keys": 6})
+def probe_training(student, draw, rate, heads, keys):
+    made = load(student, identity_weights(heads * 2 * keys), heads, rate)
+    return look(made.train(), draw, heads, keys)
+
+
+@probe({"rate": 0.3, "heads": 2, "keys": 8}, {"rate": 0.6, "heads": 3, "keys": 6})
+def probe_evaluation(student, draw, rate, heads, keys):
+    made = load(student, identity_weights(heads * 2 * keys), heads, rate)
+    return look(made.eval(), draw, heads, keys)
+
+
+@probe({"heads": 2, "keys": 8}, {"heads": 3, "keys": 6})
+def probe_default_rate(student, draw, heads, keys):
+    made = load(student, identity_weights(heads * 2 * keys), heads)
+    return look(made.train(), draw, heads, keys)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from functools import partial
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 import pytest
@@ -13,7 +14,7 @@ import pytest
 from grader.session.checks.context import CheckContext
 from grader.session.checks.declaring import Check
 from grader.session.checks.outcomes import Outcome
-from grader.session.checks.plugin import CONTEXT
+from grader.session.checks.plugin import CONTEXT, FIXTURES
 from grader.session.errors import TooLong
 from grader.wire.errors import WorkerLost
 
@@ -39,23 +40,42 @@ class Case(msgspec.Struct, frozen=True, eq=False):
 Run: TypeAlias = Callable[[pytest.Function], BaseException | None]
 """How pytest is to set an item up, call it and tear it down; what that raised."""
 
+_When: TypeAlias = Literal["setup", "call", "teardown"]
+_ENDS_ALL = (KeyboardInterrupt, pytest.exit.Exception)
+
 
 def run_item(item: pytest.Function) -> BaseException | None:
     """Set an item up, call it and tear it down; what it raised.
 
-    As pytest's own protocol, but for the three reports of each item, which nobody would read. What
-    modules and classes have set up stays until an item comes that lies elsewhere.
+    As pytest's own protocol, but for the three reports of each item, which nobody would read; only
+    fixtures that are not ours may want them made. What modules and classes have set up stays until
+    an item comes that lies elsewhere.
     """
-    raised = _raised_by(item.session._setupstate.teardown_exact, nextitem=item)
-    item._initrequest()
-    raised = raised or _raised_by(item.ihook.pytest_runtest_setup, item=item)
-    raised = raised or _raised_by(item.ihook.pytest_runtest_call, item=item)
-    after = _raised_by(item.ihook.pytest_runtest_teardown, item=item, nextitem=item.parent)
+    hook, reports = item.ihook, not FIXTURES.keys() >= set(item.fixturenames) - _parameters(item)
+
+    def step(when: _When, do: Callable[..., Any], **given: Any) -> BaseException | None:
+        call = pytest.CallInfo.from_call(partial(do, **given), when, reraise=_ENDS_ALL)
+        if reports:
+            hook.pytest_runtest_makereport(item=item, call=call)
+        return None if call.excinfo is None else call.excinfo.value
+
+    def set_up() -> None:
+        item.session._setupstate.teardown_exact(item)
+        item._initrequest()
+        hook.pytest_runtest_setup(item=item)
+
+    raised = step("setup", set_up)
+    raised = raised or step("call", hook.pytest_runtest_call, item=item)
+    after = step("teardown", hook.pytest_runtest_teardown, item=item, nextitem=item.parent)
     # What a check made is held by nobody once it is over.
     item._request, item.funcargs = False, {}  # type: ignore[assignment]
     for name in ("last_type", "last_value", "last_traceback", "last_exc"):
         vars(sys).pop(name, None)
     return raised or after
+
+
+def _parameters(item: pytest.Function) -> set[str]:
+    return {"request", *(item.callspec.params if hasattr(item, "callspec") else ())}
 
 
 def run_case(case: Case, context: CheckContext, run: Run = run_item) -> Outcome:
@@ -119,16 +139,6 @@ def _run_once(case: Case, context: CheckContext, run: Run) -> Outcome:
         context.discard()
     outcome.seconds = time.perf_counter() - started
     return outcome
-
-
-def _raised_by(step: Callable[..., Any], **given: Any) -> BaseException | None:
-    try:
-        step(**given)
-    except (KeyboardInterrupt, pytest.exit.Exception):
-        raise
-    except BaseException as error:
-        return error
-    return None
 
 
 def _let_go(error: BaseException | None) -> None:
