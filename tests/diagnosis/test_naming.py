@@ -141,3 +141,20 @@ def test_a_fault_that_nobody_knows_gets_no_claim() -> None:
     )
 
     assert named(assignment, source, seconds=0.3) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "fault"),
+    [
+        ("mla/wrong/latent_comes_first.py", "returns-latent-first"),
+        ("attention/broken/returns_swapped.py", "swapped-pair"),
+    ],
+)
+def test_a_wrong_shape_in_a_probe_is_the_behaviour_of_the_fault_that_gives_it(file, fault) -> None:
+    assignment = ASSIGNMENTS[file.split("/")[0]]
+    source = (ROOT / "tests" / "submissions" / file).read_text("utf-8")
+    context = SourceContext(assignment, source, seed=1)
+
+    found = diagnose(context, suite_of(assignment), modules=modules_of(assignment.id))
+
+    assert [(diagnosis.faults, diagnosis.complete) for diagnosis, _ in found] == [([fault], True)]

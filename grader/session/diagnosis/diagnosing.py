@@ -195,8 +195,10 @@ def _describe(error: Exception) -> Signature | None:
         case StudentError():
             line = error.frame.text if error.frame else ""
             return describe_error(error.raised.bases, error.raised.message, line)
-        case CheckFailure() | MissingExport():
-            return Signature(results=None, error=type(error).__name__)
+        case CheckFailure():  # of whichever kind: a fault's module tells only that it was one
+            return Signature(results=None, error=CheckFailure.__name__)
+        case MissingExport():
+            return Signature(results=None, error=MissingExport.__name__)
         case GraderFault() | OutOfTime() | SubmissionUnusable() | SandboxError():
             return None
     # What came back is of no use to the probe.
