@@ -1,4 +1,7 @@
-"""Memory in huge pages: forking a process that has imported torch costs a third with them."""
+"""Memory in huge pages: forks of a process with torch take two thirds or less with them.
+
+See benchmarks/forking.py.
+"""
 
 from __future__ import annotations
 
