@@ -54,9 +54,10 @@ def run_item(item: pytest.Function) -> BaseException | None:
     hook, reports = item.ihook, not FIXTURES.keys() >= set(item.fixturenames) - _parameters(item)
 
     def step(when: _When, do: Callable[..., Any], **given: Any) -> BaseException | None:
+        if not reports:
+            return _raised_by(do, **given)
         call = pytest.CallInfo.from_call(partial(do, **given), when, reraise=_ENDS_ALL)
-        if reports:
-            hook.pytest_runtest_makereport(item=item, call=call)
+        hook.pytest_runtest_makereport(item=item, call=call)
         return None if call.excinfo is None else call.excinfo.value
 
     def set_up() -> None:
@@ -139,6 +140,17 @@ def _run_once(case: Case, context: CheckContext, run: Run) -> Outcome:
         context.discard()
     outcome.seconds = time.perf_counter() - started
     return outcome
+
+
+def _raised_by(step: Callable[..., Any], **given: Any) -> BaseException | None:
+    """What a step raised, kept in no cycle, as a ``CallInfo`` of pytest's would be."""
+    try:
+        step(**given)
+    except _ENDS_ALL:
+        raise
+    except BaseException as error:
+        return error
+    return None
 
 
 def _let_go(error: BaseException | None) -> None:
